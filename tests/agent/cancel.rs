@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use subagent::agent::{Inbox, ToolSet, TurnOptions, tool_fn};
+use subagent::agent::{FinishReason, Inbox, ToolSet, TurnOptions, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{ModelUsage, StopReason, Update};
 use tokio_util::sync::CancellationToken;
@@ -168,4 +168,20 @@ impl Drop for OnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+#[tokio::test]
+async fn a_cancel_beats_the_limit_that_it_meets() {
+    let reply = ScriptedReply::new().text("So far.").tool_call("1", "none", json!({}));
+    let model = ScriptedModel::new().reply(reply.finish(FinishReason::MaxTokens));
+    let token = CancellationToken::new();
+    let cancel = token.clone();
+    // The last update of a turn that is about to end at its limit.
+    let options = TurnOptions::new().cancellation(token).on_update(move |update| {
+        if matches!(update, Update::ToolResult { .. }) {
+            cancel.cancel();
+        }
+    });
+    let outcome = agent(&model, ToolSet::new()).run_turn(prompt("go"), options).await;
+    assert_eq!((outcome.stop_reason, outcome.output.to_text().as_ref()), (StopReason::Aborted, "So far."));
 }
