@@ -1,5 +1,6 @@
 //! The seam through which one agent hands work to another.
 
+pub mod agent;
 mod capability;
 mod content;
 mod erased;
@@ -14,6 +15,7 @@ mod result;
 mod run;
 mod stop_reason;
 mod sync;
+pub mod testing;
 mod update;
 mod usage;
 
