@@ -11,7 +11,8 @@ import sys
 import tomllib
 
 HEADER = re.compile(r"^\s+Running .*\(.*?([^/\\]+)-[0-9a-f]{16}(?:\.exe)?\)$")
-RESULT = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (\w+)")
+# Not only at a line's start: what a test prints past the harness can stand before it.
+RESULT = re.compile(r"\btest (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b")
 
 
 def outcomes(logs):
@@ -26,8 +27,9 @@ def outcomes(logs):
                     binary = "lib" if header[1] == "subagent" else header[1]
                 elif line.lstrip().startswith("Doc-tests "):
                     binary = None
-                elif binary and (result := RESULT.match(line)):
-                    found.setdefault(f"{binary}::{result[1]}", set()).add(result[2])
+                elif binary:
+                    for test, outcome in RESULT.findall(line):
+                        found.setdefault(f"{binary}::{test}", set()).add(outcome)
     return found
 
 
