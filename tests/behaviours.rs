@@ -98,7 +98,7 @@ fn every_test_binary_has_a_name_of_its_own() {
 
 fn read() -> Table {
     let text = fs::read_to_string(root().join("tests/behaviours.toml")).expect("behaviours.toml can be read");
-    toml::from_str(&text).unwrap_or_else(|error| panic!("behaviours.toml: {error}"))
+    toml::from_str(&text).map_err(|error| error.to_string()).expect("behaviours.toml is well-formed")
 }
 
 /// Whether the file that `binary::modules::name` points at has a function of that name.

@@ -293,7 +293,7 @@ fn stems(extension: &str) -> BTreeSet<String> {
 
 fn read(name: &str, extension: &str) -> String {
     let path = folder().join(format!("{name}.{extension}"));
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display())).expect("it can be read")
 }
 
 fn folder() -> PathBuf {
