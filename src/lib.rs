@@ -85,6 +85,7 @@ mod event;
 mod id;
 mod parent;
 mod provider;
+mod provider_fn;
 mod registry;
 mod request;
 mod result;
@@ -114,6 +115,7 @@ pub use event::{Event, RunEnded, RunInfo, RunStarted};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
 pub use parent::Parent;
 pub use provider::Provider;
+pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
 pub use registry::{
     AnyProviderHandle, ProviderHandle, Registration, RunControl, RunState, Subagents, SubagentsBuilder,
     Subscription,
@@ -121,9 +123,9 @@ pub use registry::{
 pub use request::{MismatchedCapabilities, Prompt, Request, StartRequest};
 pub use result::{Outcome, SubagentResult};
 pub use run::{
-    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Intercepted, IsPresent, Live, Missed,
-    Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start, Steer, Steerable,
-    Updates,
+    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Inbox, InboxSender, Intercepted,
+    IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
+    Steer, Steerable, Updates,
 };
 pub use stop_reason::StopReason;
 pub use update::Update;
