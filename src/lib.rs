@@ -83,12 +83,14 @@ mod erased;
 mod error;
 mod event;
 mod id;
+mod in_process;
 mod parent;
 mod provider;
 mod registry;
 mod request;
 mod result;
 mod run;
+mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
@@ -112,6 +114,7 @@ pub use error::{
 };
 pub use event::{Event, RunEnded, RunInfo, RunStarted};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
+pub use in_process::{AgentRun, ChildSetupError};
 pub use parent::Parent;
 pub use provider::Provider;
 pub use registry::{
@@ -125,6 +128,7 @@ pub use run::{
     Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start, Steer, Steerable,
     Updates,
 };
+pub use spawn::{Spawn, SpawnBuilder};
 pub use stop_reason::StopReason;
 pub use update::Update;
 pub use usage::{ModelUsage, Usage};

@@ -143,6 +143,13 @@ impl StartError {
         Self::Failed { provider: "".into(), run_id: None, source: source.into() }
     }
 
+    /// For providers whose children differ in what they can read: this child cannot read the prompt's block `index`.
+    /// The seam adds the provider's name.
+    #[must_use]
+    pub fn unsupported_content(kind: ContentKind, index: usize, carried: ContentKinds) -> Self {
+        Self::UnsupportedContent { provider: "".into(), kind, index, carried }
+    }
+
     /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -184,6 +191,9 @@ impl StartError {
         match self {
             Self::Failed { source, .. } => {
                 Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
+            }
+            Self::UnsupportedContent { kind, index, carried, .. } => {
+                Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
             }
             other => other,
         }
