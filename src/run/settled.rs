@@ -42,6 +42,15 @@ impl<R: Run, O> Settled<R, O> {
         self.cell.identity.resumed_from
     }
 
+    /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
+    #[must_use]
+    pub fn run(&self) -> &R {
+        match &self.run {
+            Some(run) => run,
+            None => unreachable!("a handle has its run until it is taken apart"),
+        }
+    }
+
     /// The run's result.
     ///
     /// # Errors
@@ -123,7 +132,7 @@ impl<R: Run, O> Settled<R, O> {
         Self::new(run, cell)
     }
 
-    pub(crate) fn run(&self) -> Option<&R> {
+    pub(crate) fn try_run(&self) -> Option<&R> {
         self.run.as_ref()
     }
 
