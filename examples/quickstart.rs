@@ -53,11 +53,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let crier = shout.start(Request::new("two children at once").parent(&parent).agent_type("crier")).await?;
 
     println!("tree     {} (session {})", parent.agent_id(), parent.session_id());
-    for run in subagents.runs() {
-        println!("tree     └─ {} on `{}`, run {}", kind(run.info()), run.info().provider, run.id());
+    for run in [reader.info(), crier.info()] {
+        println!("tree     └─ {} on `{}`, run {}", kind(run), run.provider, run.run_id);
     }
-    println!("tree        the reader's own session: {}", reader.run().session().header().id);
-
     tokio::join!(print("reader", reader.updates()), print("crier", crier.updates()));
     let (reader, crier) = tokio::join!(reader.collect(), crier.collect());
     println!("result   reader: {}", reader.into_result()?.text());

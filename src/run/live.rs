@@ -9,6 +9,7 @@ use super::{
     CancelCause, Cancellation, Collected, Dispose, Run, RunCell, Settled, Steer, Steerable, Updates,
 };
 use crate::error::RunFault;
+use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::request::Prompt;
 use crate::result::SubagentResult;
@@ -34,6 +35,12 @@ impl<R: Run, O> Live<R, O> {
     #[must_use]
     pub fn id(&self) -> RunId {
         self.cell.identity.run_id
+    }
+
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
     }
 
     /// The run that this one follows up.

@@ -7,6 +7,7 @@ use super::resume::resume;
 use super::{Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Updates};
 use crate::capability::StructuredOutput;
 use crate::error::{RunFault, StructuredError};
+use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::result::SubagentResult;
 
@@ -34,6 +35,12 @@ impl<R: Run, O> Settled<R, O> {
     #[must_use]
     pub fn id(&self) -> RunId {
         self.cell.identity.run_id
+    }
+
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
     }
 
     /// The run that this one follows up.
