@@ -144,7 +144,9 @@ impl RunCell {
             let mut state = lock(&self.state);
             match state.phase {
                 Phase::Starting | Phase::Publishing => {
-                    state.verdict.get_or_insert(verdict);
+                    if state.verdict.is_none() {
+                        state.verdict = Some(verdict);
+                    }
                     return;
                 }
                 Phase::Live => state.phase = Phase::Ending,
@@ -162,16 +164,16 @@ impl RunCell {
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
     pub(super) fn abandon(&self) {
-        let watches = {
+        let (verdict, tokens, watchers) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
-            state.verdict = None;
-            std::mem::take(&mut state.watches)
+            (state.verdict.take(), std::mem::take(&mut state.watches), state.updates.close())
         };
-        drop(watches);
+        drop((verdict, tokens));
+        wake(watchers);
         self.hub.remove_run(self.identity.run_id);
         self.done.notify_waiters();
     }
@@ -350,7 +352,8 @@ impl RunCell {
     // ---- progress
 
     pub(super) fn report(&self, update: Update) {
-        let watchers = {
+        // Blocks of a provider's own are foreign code: what is no longer kept is dropped outside of the lock.
+        let (watchers, dropped) = {
             let mut state = lock(&self.state);
             if matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned) {
                 return;
@@ -360,6 +363,7 @@ impl RunCell {
             state.updates.push(update)
         };
         wake(watchers);
+        drop(dropped);
     }
 
     pub(super) fn watch_updates(&self) -> u64 {
