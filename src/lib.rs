@@ -125,6 +125,8 @@ pub use run::{
     Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start, Steer, Steerable,
     Updates,
 };
+#[doc(hidden)]
+pub use run::{KeepsResumable, KeepsSteerable, ResumedWhileLive, SteeredOnceSettled};
 pub use stop_reason::StopReason;
 pub use update::Update;
 pub use usage::{ModelUsage, Usage};
