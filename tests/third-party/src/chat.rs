@@ -51,7 +51,7 @@ impl Provider for Chat {
             waits_for: self.waits_for,
             heard: Mutex::default(),
         });
-        let turn = Turn::begin(&session, request.prompt().to_vec(), settlement);
+        let turn = Turn::begin(&session, request.prompt(), settlement);
         Ok(ChatRun { session, turn: Mutex::new(turn) })
     }
 }
@@ -84,7 +84,7 @@ impl Steerable for ChatRun {
 
 impl Resumable for ChatRun {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
-        *lock(&self.turn) = Turn::begin(&self.session, content, settlement);
+        *lock(&self.turn) = Turn::begin(&self.session, &content, settlement);
         Ok(())
     }
 }
@@ -115,8 +115,8 @@ struct Turn {
 }
 
 impl Turn {
-    fn begin(session: &Arc<Session>, prompt: Vec<ContentBlock>, settlement: Settlement) -> Self {
-        session.hear(&prompt);
+    fn begin(session: &Arc<Session>, prompt: &[ContentBlock], settlement: Settlement) -> Self {
+        session.hear(prompt);
         let (inbox, messages) = mpsc::unbounded_channel();
         let task = tokio::spawn(converse(Arc::clone(session), messages, settlement));
         Self { inbox, task }
@@ -146,14 +146,15 @@ async fn converse(
     while let Some(message) = messages.recv().await {
         rest.push(message);
     }
-    let outcome = match cancellation.cause() {
-        Some(cause) => Outcome::new(cause.stop_reason()).with_output(session.reply()).with_undelivered(rest),
-        None => {
-            rest.iter().for_each(|message| session.hear(message));
-            let reply = session.reply();
-            let outcome = Outcome::completed(reply.clone());
-            if session.structured { outcome.with_structured(reply.into()) } else { outcome }
+    let outcome = if let Some(cause) = cancellation.cause() {
+        Outcome::new(cause.stop_reason()).with_output(session.reply()).with_undelivered(rest)
+    } else {
+        for message in &rest {
+            session.hear(message);
         }
+        let reply = session.reply();
+        let outcome = Outcome::completed(reply.clone());
+        if session.structured { outcome.with_structured(reply.into()) } else { outcome }
     };
     settlement.settle(outcome);
 }
