@@ -22,17 +22,6 @@ pub struct StartRequest {
 }
 
 impl StartRequest {
-    pub(crate) fn new(cell: Arc<RunCell>, body: RequestBody) -> Self {
-        cell.expect_taken(body.values.untaken());
-        Self {
-            cell,
-            prompt: body.prompt,
-            parent: body.parent,
-            idempotency_key: body.idempotency_key,
-            values: body.values,
-        }
-    }
-
     /// The run's id.
     #[must_use]
     pub fn run_id(&self) -> RunId {
@@ -124,6 +113,21 @@ impl StartRequest {
             parent: self.parent.clone(),
             idempotency_key: self.idempotency_key.clone(),
             values: self.values.clone(),
+        }
+    }
+}
+
+// Not a function of the type: the compiler would offer it to who has no business to make one.
+impl RunCell {
+    /// What the provider of this run receives.
+    pub(crate) fn start_request(self: &Arc<Self>, body: RequestBody) -> StartRequest {
+        self.expect_taken(body.values.untaken());
+        StartRequest {
+            cell: Arc::clone(self),
+            prompt: body.prompt,
+            parent: body.parent,
+            idempotency_key: body.idempotency_key,
+            values: body.values,
         }
     }
 }

@@ -31,10 +31,6 @@ enum Target {
 }
 
 impl Settlement {
-    pub(crate) fn new(cell: Arc<RunCell>) -> Self {
-        Self { cell, target: Some(Target::Run) }
-    }
-
     /// Ends the run.
     pub fn settle(mut self, outcome: Outcome) {
         self.end(Ok(outcome));
@@ -106,6 +102,14 @@ impl Settlement {
         if let Some(target) = self.target.take() {
             target.reach(&self.cell, verdict);
         }
+    }
+}
+
+// Not a function of the type: the compiler would offer it to who has no business to make one.
+impl RunCell {
+    /// The token with which the provider ends this run.
+    pub(crate) fn settlement(self: &Arc<Self>) -> Settlement {
+        Settlement { cell: Arc::clone(self), target: Some(Target::Run) }
     }
 }
 
