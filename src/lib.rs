@@ -83,12 +83,15 @@ mod erased;
 mod error;
 mod event;
 mod id;
+mod in_process;
 mod parent;
 mod provider;
+mod provider_fn;
 mod registry;
 mod request;
 mod result;
 mod run;
+mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
@@ -112,8 +115,10 @@ pub use error::{
 };
 pub use event::{Event, RunEnded, RunInfo, RunStarted};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
+pub use in_process::{AgentRun, ChildSetupError};
 pub use parent::Parent;
 pub use provider::Provider;
+pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
 pub use registry::{
     AnyProviderHandle, ProviderHandle, Registration, RunControl, RunState, Subagents, SubagentsBuilder,
     Subscription,
@@ -121,12 +126,13 @@ pub use registry::{
 pub use request::{MismatchedCapabilities, Prompt, Request, StartRequest};
 pub use result::{Outcome, SubagentResult};
 pub use run::{
-    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Intercepted, IsPresent, Live, Missed,
-    Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start, Steer, Steerable,
-    Updates,
+    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Inbox, InboxSender, Intercepted,
+    IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
+    Steer, Steerable, Updates,
 };
 #[doc(hidden)]
 pub use run::{KeepsResumable, KeepsSteerable, ResumedWhileLive, SteeredOnceSettled};
+pub use spawn::{Spawn, SpawnBuilder};
 pub use stop_reason::StopReason;
 pub use update::Update;
 pub use usage::{ModelUsage, Usage};

@@ -143,6 +143,18 @@ impl StartError {
         Self::Failed { provider: "".into(), run_id: None, source: source.into() }
     }
 
+    /// As [`failed`](Self::failed): the provider did not take a requested value.
+    pub(crate) fn ignored(run_id: RunId, capability: String) -> Self {
+        Self::Ignored { provider: "".into(), run_id, capability }
+    }
+
+    /// For providers whose children differ in what they can read: this child cannot read the prompt's block `index`.
+    /// The seam adds the provider's name.
+    #[must_use]
+    pub fn unsupported_content(kind: ContentKind, index: usize, carried: ContentKinds) -> Self {
+        Self::UnsupportedContent { provider: "".into(), kind, index, carried }
+    }
+
     /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -184,6 +196,12 @@ impl StartError {
         match self {
             Self::Failed { source, .. } => {
                 Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
+            }
+            Self::Ignored { capability, .. } => {
+                Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
+            }
+            Self::UnsupportedContent { kind, index, carried, .. } => {
+                Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
             }
             other => other,
         }
