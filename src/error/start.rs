@@ -39,7 +39,7 @@ pub enum StartError {
         supported: Capabilities,
     },
     /// The value asked for a capability is not of its type.
-    #[error("the request's value for `{capability}` is malformed")]
+    #[error("the request's value for `{capability}` is not usable")]
     InvalidValue {
         /// The capability's name.
         capability: String,
