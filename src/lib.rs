@@ -82,6 +82,7 @@ mod content;
 mod erased;
 mod error;
 mod event;
+mod fork;
 mod id;
 mod in_process;
 mod parent;
@@ -113,9 +114,10 @@ pub use error::{
     StructuredError,
 };
 pub use event::{Event, RunEnded, RunInfo, RunStarted};
+pub use fork::{Fork, ForkBuilder};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
 pub use in_process::{AgentRun, ChildSetupError};
-pub use parent::Parent;
+pub use parent::{Parent, ParentLog};
 pub use provider::Provider;
 pub use registry::{
     AnyProviderHandle, ProviderHandle, Registration, RunControl, RunState, Subagents, SubagentsBuilder,

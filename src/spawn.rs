@@ -3,11 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::agent::{Model, Session, SessionPrefix};
+use crate::agent::{Model, Session};
 use crate::capability::{DepthLimit, ModelChoice, OutputTokenLimit, Persona, StepLimit, ToolFilter};
 use crate::content::ContentKinds;
 use crate::error::StartError;
-use crate::in_process::{AgentRun, Settings, builder_methods};
+use crate::in_process::{AgentRun, Inherited, Settings, builder_methods};
 use crate::provider::Provider;
 use crate::request::StartRequest;
 use crate::run::{Presence, Present, Settlement};
@@ -71,8 +71,8 @@ impl<S: Presence> Provider for Spawn<S> {
         mut request: StartRequest,
         settlement: Settlement,
     ) -> Result<AgentRun<S>, StartError> {
-        let agent = self.settings.agent(&mut request, &SessionPrefix::default(), None)?;
-        Ok(AgentRun::begin(agent, &self.settings, &request, settlement))
+        let child = self.settings.child(&mut request, Inherited::default())?;
+        Ok(AgentRun::begin(child, &self.settings, &request, settlement))
     }
 
     /// Every kind: what a child's own model cannot read is refused when it is chosen.

@@ -92,6 +92,9 @@ impl Turn<'_> {
 
     fn begin(&mut self, prompt: Vec<ContentBlock>) -> Result<(), AppendError> {
         self.append(SessionEventKind::TurnStart)?;
+        if let Some(notice) = &self.options.notice {
+            self.tell(MessageOrigin::Notice, vec![ContentBlock::text(&**notice)])?;
+        }
         if prompt.is_empty() { Ok(()) } else { self.tell(MessageOrigin::Prompt, prompt) }
     }
 

@@ -17,6 +17,11 @@ pub enum ChildSetupError {
         /// The names of the models that the provider was given.
         known: Vec<Arc<str>>,
     },
+    /// The parent has no log to fork from.
+    #[error(
+        "the parent has no log to fork from: make it from the calling agent, or give it a log with `Parent::with_log`"
+    )]
+    NoLog,
 }
 
 impl ChildSetupError {
@@ -26,6 +31,7 @@ impl ChildSetupError {
         match self {
             Self::NoModel => "NO_MODEL",
             Self::UnknownModel { .. } => "UNKNOWN_MODEL",
+            Self::NoLog => "NO_LOG",
         }
     }
 }

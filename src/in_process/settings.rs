@@ -41,14 +41,31 @@ impl Default for Settings {
     }
 }
 
+/// What a child has of its parent's conversation.
+#[derive(Default)]
+pub(crate) struct Inherited {
+    pub(crate) seed: SessionPrefix,
+    pub(crate) system_prompt: Option<Arc<str>>,
+}
+
+/// A child that is set up, and what its first turn begins with.
+pub(crate) struct Child {
+    pub(crate) agent: Agent,
+    pub(crate) notice: Option<&'static str>,
+}
+
+/// Tells a model where its parent's conversation ends.
+const FORK_NOTICE: &str = "You are a subagent. The conversation above is your parent's, for you to know what it \
+                           knows; its tasks are not yours, and it does not see what you do. Your own task follows: do \
+                           that and nothing else, yourself, and end with the result.";
+
 impl Settings {
-    /// The agent that is to work on the request, beginning with `seed`. Everything is checked before it is made.
-    pub(crate) fn agent(
+    /// The child that is to work on the request. Everything is checked before it is made.
+    pub(crate) fn child(
         &self,
         request: &mut StartRequest,
-        seed: &SessionPrefix,
-        system_prompt: Option<Arc<str>>,
-    ) -> Result<Agent, StartError> {
+        inherited: Inherited,
+    ) -> Result<Child, StartError> {
         let depth = request.depth();
         let parent = request.parent().cloned();
         let parent = parent.as_ref();
@@ -78,14 +95,15 @@ impl Settings {
         header.max_steps = max_steps;
         header.max_output_tokens = max_output_tokens;
         let mut agent = Agent::builder(model)
-            .session(SessionWriter::fork(seed, header))
+            .session(SessionWriter::fork(&inherited.seed, header))
             .tools(offered)
             .limits(self.limits.clone());
         let persona = request.take::<Persona>().map(Into::into);
-        if let Some(prompt) = persona.or_else(|| self.system_prompt.clone()).or(system_prompt) {
+        if let Some(prompt) = persona.or_else(|| self.system_prompt.clone()).or(inherited.system_prompt) {
             agent = agent.system_prompt(prompt);
         }
-        Ok(agent.build())
+        let notice = (!inherited.seed.is_empty()).then_some(FORK_NOTICE);
+        Ok(Child { agent: agent.build(), notice })
     }
 }
 
