@@ -4,7 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::agent::{Model, Session};
-use crate::capability::{DepthLimit, ModelChoice, OutputTokenLimit, Persona, StepLimit, ToolFilter};
+use crate::capability::{
+    DepthLimit, ModelChoice, OutputSchema, OutputTokenLimit, Persona, StepLimit, ToolFilter,
+};
 use crate::content::ContentKinds;
 use crate::error::StartError;
 use crate::in_process::{AgentRun, ChildSetupError, Inherited, Settings, builder_methods};
@@ -55,7 +57,7 @@ pub struct Fork<S = Present> {
 }
 
 crate::supports!([S: Presence] Fork<S>:
-    DepthLimit, ToolFilter, Persona, ModelChoice, OutputTokenLimit, StepLimit);
+    OutputSchema, DepthLimit, ToolFilter, Persona, ModelChoice, OutputTokenLimit, StepLimit);
 
 impl Fork {
     /// Children that run on their parent's model.

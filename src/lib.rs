@@ -101,8 +101,9 @@ mod usage;
 pub use capability::{
     AnyOutput, Capabilities, Capability, CapabilityEntry, CapabilityKind, CapabilityNames, CapabilitySet,
     Declares, DepthLimit, ModelChoice, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, NotASchema,
-    OutputKind, OutputSchema, OutputTokenLimit, OutputType, Persona, PersonaKind, Plain, SatisfiedBy, Schema,
-    SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked, UnusableFilter,
+    OutputCheck, OutputKind, OutputSchema, OutputTokenLimit, OutputType, Persona, PersonaKind, Plain,
+    SatisfiedBy, Schema, SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked,
+    UnusableFilter,
 };
 pub use content::{
     AudioContent, ContentBlock, ContentKind, ContentKinds, EmbeddedResource, ImageContent, Output,

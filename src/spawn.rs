@@ -4,7 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::agent::{Model, Session};
-use crate::capability::{DepthLimit, ModelChoice, OutputTokenLimit, Persona, StepLimit, ToolFilter};
+use crate::capability::{
+    DepthLimit, ModelChoice, OutputSchema, OutputTokenLimit, Persona, StepLimit, ToolFilter,
+};
 use crate::content::ContentKinds;
 use crate::error::StartError;
 use crate::in_process::{AgentRun, Inherited, Settings, builder_methods};
@@ -41,7 +43,7 @@ pub struct Spawn<S = Present> {
 }
 
 crate::supports!([S: Presence] Spawn<S>:
-    DepthLimit, ToolFilter, Persona, ModelChoice, OutputTokenLimit, StepLimit);
+    OutputSchema, DepthLimit, ToolFilter, Persona, ModelChoice, OutputTokenLimit, StepLimit);
 
 impl Spawn {
     /// Children that run on this model where neither request nor parent names one.

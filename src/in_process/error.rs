@@ -22,6 +22,12 @@ pub enum ChildSetupError {
         "the parent has no log to fork from: make it from the calling agent, or give it a log with `Parent::with_log`"
     )]
     NoLog,
+    /// The request has a schema and no type, and the provider does not check values against whole schemas.
+    #[error(
+        "the request's output schema is a JSON value, which no type holds the child to: build the provider with \
+         `validate_schemas()` (feature `jsonschema`), or ask for a type with `Request::output`"
+    )]
+    UncheckedSchema,
 }
 
 impl ChildSetupError {
@@ -32,6 +38,7 @@ impl ChildSetupError {
             Self::NoModel => "NO_MODEL",
             Self::UnknownModel { .. } => "UNKNOWN_MODEL",
             Self::NoLog => "NO_LOG",
+            Self::UncheckedSchema => "UNCHECKED_SCHEMA",
         }
     }
 }

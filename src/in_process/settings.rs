@@ -1,11 +1,13 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use super::ChildSetupError;
 use super::children::Children;
 use super::models::Models;
-use crate::agent::{Agent, Limits, SessionHeader, SessionPrefix, SessionWriter, ToolSet};
+use crate::agent::{Agent, Limits, OutputContract, SessionHeader, SessionPrefix, SessionWriter, ToolSet};
 use crate::capability::{
-    Capability, DepthLimit, ModelChoice, OutputTokenLimit, Persona, StepLimit, ToolFilter, UnusableFilter,
+    Capability, DepthLimit, ModelChoice, OutputCheck, OutputSchema, OutputTokenLimit, Persona, Schema,
+    StepLimit, ToolFilter, UnusableFilter,
 };
 use crate::error::StartError;
 use crate::id::SessionId;
@@ -26,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) max_depth: u32,
     pub(crate) children: Children,
+    /// Check structured output against whole schemas.
+    pub(crate) validate_schemas: bool,
 }
 
 impl Default for Settings {
@@ -37,6 +41,7 @@ impl Default for Settings {
             limits: Limits::default(),
             max_depth: DEFAULT_MAX_DEPTH,
             children: Children::default(),
+            validate_schemas: false,
         }
     }
 }
@@ -84,6 +89,10 @@ impl Settings {
         let max_steps = smallest(request.take::<StepLimit>(), parent.and_then(Parent::max_steps));
         let max_output_tokens: Option<NonZeroU32> =
             smallest(request.take::<OutputTokenLimit>(), parent.and_then(Parent::max_output_tokens));
+        let output = match request.take::<OutputSchema>() {
+            Some(schema) => Some(self.contract(&schema, request.output_check())?),
+            None => None,
+        };
 
         let mut header = SessionHeader::new(SessionId::new());
         header.parent = parent.map(|parent| parent.session_id().clone());
@@ -102,8 +111,29 @@ impl Settings {
         if let Some(prompt) = persona.or_else(|| self.system_prompt.clone()).or(inherited.system_prompt) {
             agent = agent.system_prompt(prompt);
         }
+        if let Some(output) = output {
+            agent = agent.output(output);
+        }
         let notice = (!inherited.seed.is_empty()).then_some(FORK_NOTICE);
         Ok(Child { agent: agent.build(), notice })
+    }
+}
+
+impl Settings {
+    fn contract(&self, schema: &Schema, check: Option<OutputCheck>) -> Result<OutputContract, StartError> {
+        let check = check.unwrap_or(OutputCheck::of::<serde_json::Value>());
+        if check.accepts_any() && !self.validate_schemas {
+            return Err(StartError::failed(ChildSetupError::UncheckedSchema));
+        }
+        let contract = OutputContract::new(schema, check);
+        #[cfg(feature = "jsonschema")]
+        if self.validate_schemas {
+            return contract.validated(schema).map_err(|error| StartError::InvalidValue {
+                capability: <OutputSchema as Capability>::NAME.to_owned(),
+                source: error.into(),
+            });
+        }
+        Ok(contract)
     }
 }
 

@@ -111,6 +111,7 @@ fn outcome(turn: TurnOutcome) -> Outcome {
         .with_output(turn.output)
         .with_usage(turn.usage)
         .with_undelivered(turn.undelivered);
+    outcome.structured = turn.structured;
     outcome.diagnostic = turn.diagnostic;
     outcome
 }

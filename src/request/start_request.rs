@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{RequestBody, Values};
-use crate::capability::Capability;
+use crate::capability::{Capability, OutputCheck};
 use crate::content::ContentBlock;
 use crate::id::RunId;
 use crate::parent::Parent;
@@ -104,6 +104,13 @@ impl StartRequest {
     pub fn narrow<C: Capability>(&mut self, value: C::Value) {
         self.values.ask::<C>(value);
         self.cell.expect_one(C::NAME);
+    }
+
+    /// How to tell whether a structured value fits the type that was asked for; `None` where no type was. It speaks
+    /// of the type alone: the schema is the value of [`OutputSchema`](crate::OutputSchema).
+    #[must_use]
+    pub fn output_check(&self) -> Option<OutputCheck> {
+        self.cell.check
     }
 
     /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took

@@ -207,6 +207,14 @@ async fn calls_that_a_crash_left_open_are_closed_in_the_fork() {
     assert_eq!(seen.len(), 5);
 }
 
+struct Broken;
+
+impl subagent::ParentLog for Broken {
+    fn completed_turns(&self) -> Result<subagent::agent::SessionPrefix, subagent::BoxError> {
+        Err("the disk is gone".into())
+    }
+}
+
 #[tokio::test]
 async fn a_parent_without_a_log_is_refused_and_a_log_of_ones_own_is_not() {
     let (_subagents, fork) = registered();
@@ -216,12 +224,6 @@ async fn a_parent_without_a_log_is_refused_and_a_log_of_ones_own_is_not() {
     assert_eq!(source.downcast_ref(), Some(&ChildSetupError::NoLog));
     assert!(fork.provider().sessions().is_empty());
 
-    struct Broken;
-    impl subagent::ParentLog for Broken {
-        fn completed_turns(&self) -> Result<subagent::agent::SessionPrefix, subagent::BoxError> {
-            Err("the disk is gone".into())
-        }
-    }
     let error = fork.start(Request::new("task").parent(&parent().with_log(Broken))).await.unwrap_err();
     assert!(chain(&error).contains("the disk is gone"), "{}", chain(&error));
 }

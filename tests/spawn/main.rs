@@ -8,6 +8,8 @@ mod fork;
 mod fresh;
 mod limits;
 mod model;
+#[cfg(feature = "typed-output")]
+mod output;
 mod steering;
 mod support;
 mod tools;
