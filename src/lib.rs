@@ -82,6 +82,7 @@ mod content;
 mod erased;
 mod error;
 mod event;
+mod fork;
 mod id;
 mod in_process;
 mod parent;
@@ -101,8 +102,9 @@ mod usage;
 pub use capability::{
     AnyOutput, Capabilities, Capability, CapabilityEntry, CapabilityKind, CapabilityNames, CapabilitySet,
     Declares, DepthLimit, ModelChoice, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, NotASchema,
-    OutputKind, OutputSchema, OutputTokenLimit, OutputType, Persona, PersonaKind, Plain, SatisfiedBy, Schema,
-    SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked, UnusableFilter,
+    OutputCheck, OutputKind, OutputSchema, OutputTokenLimit, OutputType, Persona, PersonaKind, Plain,
+    SatisfiedBy, Schema, SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked,
+    UnusableFilter,
 };
 pub use content::{
     AudioContent, ContentBlock, ContentKind, ContentKinds, EmbeddedResource, ImageContent, Output,
@@ -114,9 +116,10 @@ pub use error::{
     StructuredError,
 };
 pub use event::{Event, RunEnded, RunInfo, RunStarted};
+pub use fork::{Fork, ForkBuilder};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
 pub use in_process::{AgentRun, ChildSetupError};
-pub use parent::Parent;
+pub use parent::{Parent, ParentLog};
 pub use provider::Provider;
 pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
 pub use registry::{
