@@ -44,8 +44,9 @@
 //! # The parts
 //!
 //! - [`Subagents`] is the registry: providers by name, live runs, listeners, shutdown.
-//! - A [`Provider`] is one transport for running a child. Implement the trait, or play a script with
-//!   [`testing::ScriptedProvider`].
+//! - A [`Provider`] is one transport for running a child: [`Spawn`] and [`Fork`] run the built-in [`agent`] in this
+//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure,
+//!   [`testing::ScriptedProvider`] plays a script. Implement the trait for anything else.
 //! - A [`Live`] handle owns a run; it becomes a [`Settled`] one, which has the [`SubagentResult`]. The child never
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
@@ -69,6 +70,7 @@
 //! | feature | what it adds | default |
 //! |---|---|---|
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
+//! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //!
 //! # Rust version
 //!
@@ -139,3 +141,8 @@ pub use spawn::{Spawn, SpawnBuilder};
 pub use stop_reason::StopReason;
 pub use update::Update;
 pub use usage::{ModelUsage, Usage};
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
