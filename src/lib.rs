@@ -100,6 +100,7 @@ mod sync;
 pub mod testing;
 mod update;
 mod usage;
+pub mod wrap;
 
 pub use capability::{
     AnyOutput, Capabilities, Capability, CapabilityEntry, CapabilityKind, CapabilityNames, CapabilitySet,
