@@ -1,6 +1,6 @@
 //! A parent hands "read this file and report" to an in-process child, while a child of another kind works beside it.
 //!
-//! `cargo run --example quickstart [FILE]`
+//! `cargo run --example quickstart [FILE]`; without a file it reads the repository's Cargo.toml.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -11,10 +11,7 @@ use futures::StreamExt;
 use serde_json::json;
 use subagent::agent::{Message, ModelRequest, ToolSet, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
-use subagent::{
-    DisposeError, Event, Parent, Provider, Request, Run, RunInfo, Settlement, Spawn, StartError,
-    StartRequest, Subagents, Updates,
-};
+use subagent::{Event, Parent, Request, RunInfo, Spawn, Subagents, Updates, provider_fn};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -43,22 +40,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     let tools = ToolSet::new().with(inspect)?;
     let spawn = subagents.register("spawn", Spawn::builder().default_model(model).tools(tools).build())?;
-    let shout = subagents.register("shout", Shout)?;
+    let shout = provider_fn(async |context| {
+        context.progress.text("…");
+        context.request.prompt_text().to_uppercase()
+    });
+    let shout = subagents.register("shout", shout)?;
 
     let parent = Parent::new("main", "session-1").with_working_dir(env!("CARGO_MANIFEST_DIR"));
     let request = Request::new(format!("Read {path} and report")).parent(&parent).agent_type("reader");
-    // `tool_filter` compiles here because `Spawn` supports it; on `shout` it would not.
+    // `max_depth` compiles here because `Spawn` supports it; on `shout` it would not.
     let reader = spawn.start(request.max_depth(2)).await?;
     let crier = shout.start(Request::new("two children at once").parent(&parent).agent_type("crier")).await?;
 
     println!("tree     {} (session {})", parent.agent_id(), parent.session_id());
-    for run in subagents.runs() {
-        println!("tree     └─ {} on `{}`, run {}", kind(run.info()), run.info().provider, run.id());
+    for run in [reader.info(), crier.info()] {
+        println!("tree     └─ {} on `{}`, run {}", kind(run), run.provider, run.run_id);
     }
-    println!("tree        the reader's own session: {}", reader.run().session().header().id);
-
-    let printed = tokio::join!(print("reader", reader.updates()), print("crier", crier.updates()));
-    let ((), ()) = printed;
+    tokio::join!(print("reader", reader.updates()), print("crier", crier.updates()));
     let (reader, crier) = tokio::join!(reader.collect(), crier.collect());
     println!("result   reader: {}", reader.into_result()?.text());
     println!("result   crier:  {}", crier.into_result()?.text());
@@ -100,29 +98,4 @@ fn name(event: &Event) -> String {
 
 fn kind(run: &RunInfo) -> String {
     run.agent_type.as_deref().unwrap_or("child").to_owned()
-}
-
-/// Says its prompt in capitals.
-struct Shout;
-subagent::supports!(Shout:);
-
-impl Provider for Shout {
-    type Run = Shouted;
-
-    async fn start(&self, request: StartRequest, settlement: Settlement) -> Result<Shouted, StartError> {
-        settlement.progress().text("…");
-        settlement.complete(request.prompt_text().to_uppercase());
-        Ok(Shouted)
-    }
-}
-
-struct Shouted;
-
-impl Run for Shouted {
-    subagent::not_steerable!();
-    subagent::not_resumable!();
-
-    async fn dispose(self) -> Result<(), DisposeError> {
-        Ok(())
-    }
 }

@@ -75,6 +75,7 @@ pub trait Capability: Send + Sync + 'static {
     message = "provider `{Self}` does not support the start-time capability `{C}`",
     label = "`{Self}` does not support `{C}`",
     note = "start this request on a provider that supports `{C}`, or leave it out of the request",
+    note = "a wrapper that forwards supports what the provider inside it does",
     note = "a provider of your own says what it supports with `subagent::supports!`"
 )]
 pub trait Supports<C> {}

@@ -68,12 +68,14 @@ impl<S: Presence, R: Presence> Run for AnyRun<S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<R: Presence> Steerable for AnyRun<Present, R> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.run.steer_erased(content).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Presence> Resumable for AnyRun<S, Present> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.run.resume_erased(content, settlement).await

@@ -87,6 +87,7 @@ mod id;
 mod in_process;
 mod parent;
 mod provider;
+mod provider_fn;
 mod registry;
 mod request;
 mod result;
@@ -120,6 +121,7 @@ pub use id::{AgentId, InvalidRunId, RunId, SessionId};
 pub use in_process::{AgentRun, ChildSetupError};
 pub use parent::{Parent, ParentLog};
 pub use provider::Provider;
+pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
 pub use registry::{
     AnyProviderHandle, ProviderHandle, Registration, RunControl, RunState, Subagents, SubagentsBuilder,
     Subscription,
@@ -127,10 +129,12 @@ pub use registry::{
 pub use request::{MismatchedCapabilities, Prompt, Request, StartRequest};
 pub use result::{Outcome, SubagentResult};
 pub use run::{
-    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Intercepted, IsPresent, Live, Missed,
-    Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start, Steer, Steerable,
-    Updates,
+    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Inbox, InboxSender, Intercepted,
+    IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
+    Steer, Steerable, Updates,
 };
+#[doc(hidden)]
+pub use run::{KeepsResumable, KeepsSteerable, ResumedWhileLive, SteeredOnceSettled};
 pub use spawn::{Spawn, SpawnBuilder};
 pub use stop_reason::StopReason;
 pub use update::Update;

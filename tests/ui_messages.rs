@@ -43,6 +43,27 @@ fn every_case_has_its_message_and_every_message_its_case() {
     assert!(alone.is_empty(), "`.rs` without `.stderr`, or the reverse: {alone:?}");
 }
 
+#[test]
+fn the_compilers_suggestion_for_a_forgotten_bound_compiles() {
+    let message = read("generic_without_bound", "stderr");
+    let (_, help) = message
+        .split_once("help: consider further restricting type parameter `P`")
+        .expect("the compiler suggests a bound");
+    let (number, suggested) = help
+        .lines()
+        .find_map(|line| line.split_once(" | "))
+        .map(|(number, line)| (number.trim().parse::<usize>().expect("a line number"), line))
+        .expect("the suggestion quotes a line");
+    let case = read("generic_without_bound", "rs");
+    let corrected: Vec<_> =
+        case.lines().enumerate().map(|(at, line)| if at + 1 == number { suggested } else { line }).collect();
+    let passing = fs::read_to_string(folder().join("../pass/generic_function.rs")).expect("it can be read");
+    let code = |line: &&str| !line.starts_with("//!");
+    let (corrected, passing): (Vec<_>, Vec<_>) =
+        (corrected.into_iter().filter(code).collect(), passing.lines().filter(code).collect());
+    assert_eq!(passing, corrected, "`pass/generic_function.rs` is not the suggestion, word for word");
+}
+
 const CASE: &str = "\
 //! Steering a run that cannot be steered.
 //! expect: E0277

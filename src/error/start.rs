@@ -39,7 +39,7 @@ pub enum StartError {
         supported: Capabilities,
     },
     /// The value asked for a capability is not of its type.
-    #[error("the request's value for `{capability}` is malformed")]
+    #[error("the request's value for `{capability}` is not usable")]
     InvalidValue {
         /// The capability's name.
         capability: String,
@@ -143,6 +143,11 @@ impl StartError {
         Self::Failed { provider: "".into(), run_id: None, source: source.into() }
     }
 
+    /// As [`failed`](Self::failed): the provider did not take a requested value.
+    pub(crate) fn ignored(run_id: RunId, capability: String) -> Self {
+        Self::Ignored { provider: "".into(), run_id, capability }
+    }
+
     /// For providers whose children differ in what they can read: this child cannot read the prompt's block `index`.
     /// The seam adds the provider's name.
     #[must_use]
@@ -191,6 +196,9 @@ impl StartError {
         match self {
             Self::Failed { source, .. } => {
                 Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
+            }
+            Self::Ignored { capability, .. } => {
+                Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
             }
             Self::UnsupportedContent { kind, index, carried, .. } => {
                 Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }

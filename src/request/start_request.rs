@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{RequestBody, Values};
 use crate::capability::{Capability, OutputCheck};
-use crate::content::ContentBlock;
+use crate::content::{ContentBlock, joined_text};
 use crate::id::RunId;
 use crate::parent::Parent;
 use crate::run::{Cancellation, RunCell};
@@ -22,17 +22,6 @@ pub struct StartRequest {
 }
 
 impl StartRequest {
-    pub(crate) fn new(cell: Arc<RunCell>, body: RequestBody) -> Self {
-        cell.expect_taken(body.values.untaken());
-        Self {
-            cell,
-            prompt: body.prompt,
-            parent: body.parent,
-            idempotency_key: body.idempotency_key,
-            values: body.values,
-        }
-    }
-
     /// The run's id.
     #[must_use]
     pub fn run_id(&self) -> RunId {
@@ -48,7 +37,7 @@ impl StartRequest {
     /// The prompt's text blocks, joined by blank lines: the whole prompt, for a provider that carries text alone.
     #[must_use]
     pub fn prompt_text(&self) -> String {
-        self.prompt.iter().filter_map(ContentBlock::as_text).collect::<Vec<_>>().join("\n\n")
+        joined_text(&self.prompt)
     }
 
     /// Who delegates, if the caller said so.
@@ -113,6 +102,13 @@ impl StartRequest {
         self.cell.check
     }
 
+    /// For wrappers: the first requested value that the provider inside has not taken. Where that provider's start
+    /// succeeded all the same, it ignores the value.
+    #[must_use]
+    pub fn first_untaken(&self) -> Option<String> {
+        self.cell.first_ignored()
+    }
+
     /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took
     /// does not count for this one.
     #[must_use]
@@ -124,6 +120,21 @@ impl StartRequest {
             parent: self.parent.clone(),
             idempotency_key: self.idempotency_key.clone(),
             values: self.values.clone(),
+        }
+    }
+}
+
+// Not a function of the type: the compiler would offer it to who has no business to make one.
+impl RunCell {
+    /// What the provider of this run receives.
+    pub(crate) fn start_request(self: &Arc<Self>, body: RequestBody) -> StartRequest {
+        self.expect_taken(body.values.untaken());
+        StartRequest {
+            cell: Arc::clone(self),
+            prompt: body.prompt,
+            parent: body.parent,
+            idempotency_key: body.idempotency_key,
+            values: body.values,
         }
     }
 }

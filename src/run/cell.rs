@@ -12,11 +12,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::CancelCause;
+use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::{UpdateLog, Updates};
 use crate::capability::OutputCheck;
-use crate::content::ContentKinds;
-use crate::error::RunFault;
+use crate::content::{ContentBlock, ContentKinds};
+use crate::error::{RunFault, SteerError};
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::registry::Hub;
@@ -71,6 +72,7 @@ struct State {
     expected: Vec<(Cow<'static, str>, bool)>,
     transcript: Transcript,
     updates: UpdateLog,
+    messages: Messages,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
     last_activity: Option<Instant>,
@@ -95,6 +97,7 @@ impl RunCell {
                 expected: Vec::new(),
                 transcript: Transcript::default(),
                 updates: UpdateLog::default(),
+                messages: Messages::default(),
                 watches: Vec::new(),
                 last_activity: None,
             }),
@@ -179,23 +182,28 @@ impl RunCell {
     }
 
     fn end(&self, verdict: Verdict) {
-        let (cause, streamed) = {
+        let (cause, streamed, undelivered) = {
             let mut state = lock(&self.state);
             let streamed = state.transcript.last_message();
             state.transcript.clear();
-            (state.cancel.clone(), streamed)
+            // From `Ending` on nothing is accepted, so this is all.
+            (state.cancel.clone(), streamed, state.messages.drain())
         };
-        let verdict = self.judge(verdict, cause, streamed);
+        let mut verdict = self.judge(verdict, cause, streamed);
+        if let Ok(outcome) = &mut verdict {
+            outcome.undelivered.extend(undelivered);
+        }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);
-        let (tokens, watchers) = {
+        let (tokens, watchers, readers) = {
             let mut state = lock(&self.state);
             state.phase = Phase::Done;
             state.verdict = Some(verdict);
-            (std::mem::take(&mut state.watches), state.updates.close())
+            (std::mem::take(&mut state.watches), state.updates.close(), state.messages.stop())
         };
         drop(tokens);
         wake(watchers);
+        wake(readers);
         self.done.notify_waiters();
     }
 
@@ -267,14 +275,15 @@ impl RunCell {
 
     /// Cancels the run: its provider is told, and after the grace the seam settles in its place.
     pub(crate) fn cancel(self: &Arc<Self>, cause: CancelCause) {
-        {
+        let readers = {
             let mut state = lock(&self.state);
-            let over = matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned);
-            if over || state.cancel.is_some() {
+            if state.is_over() || state.cancel.is_some() {
                 return;
             }
             state.cancel = Some(cause);
-        }
+            state.messages.stop()
+        };
+        wake(readers);
         self.cancelled.notify_waiters();
         if let Some(token) = self.token.get() {
             token.cancel();
@@ -353,7 +362,7 @@ impl RunCell {
         // Blocks of a provider's own are foreign code: what is no longer kept is dropped outside of the lock.
         let (watchers, dropped) = {
             let mut state = lock(&self.state);
-            if matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned) {
+            if state.is_over() {
                 return;
             }
             state.last_activity = Some(Instant::now());
@@ -382,6 +391,41 @@ impl RunCell {
         lock(&self.state).updates.poll(next, watcher, waker)
     }
 
+    // ---- messages for the child
+
+    pub(super) fn open_inbox(&self) -> u32 {
+        lock(&self.state).messages.open()
+    }
+
+    pub(super) fn accept_message(&self, inbox: u32, content: Vec<ContentBlock>) -> Result<(), SteerError> {
+        let reader = {
+            let mut state = lock(&self.state);
+            if state.takes_no_message() {
+                return Err(SteerError::Settled);
+            }
+            state.messages.accept(inbox, content)?
+        };
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_message(&self, inbox: u32) -> Option<Vec<ContentBlock>> {
+        lock(&self.state).messages.take(inbox)
+    }
+
+    pub(super) fn poll_message(&self, inbox: u32, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
+        let mut state = lock(&self.state);
+        let over = state.takes_no_message();
+        state.messages.poll(inbox, over, waker)
+    }
+
+    pub(super) fn close_inbox(&self, inbox: u32) {
+        let reader = lock(&self.state).messages.close(inbox);
+        drop(reader);
+    }
+
     // ---- capability values
 
     pub(crate) fn expect_taken(&self, expected: Vec<(Cow<'static, str>, bool)>) {
@@ -401,13 +445,24 @@ impl RunCell {
     }
 
     /// The first value that the provider has not taken.
-    pub(super) fn first_ignored(&self) -> Option<String> {
+    pub(crate) fn first_ignored(&self) -> Option<String> {
         lock(&self.state).expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
     }
 }
 
-fn wake(watchers: Vec<(u64, Waker)>) {
-    for (_, waker) in watchers {
+impl State {
+    /// Whether the run is settling or settled, or never came to be.
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ending | Phase::Done | Phase::Abandoned)
+    }
+
+    fn takes_no_message(&self) -> bool {
+        self.is_over() || self.cancel.is_some()
+    }
+}
+
+fn wake<Id>(waiting: Vec<(Id, Waker)>) {
+    for (_, waker) in waiting {
         waker.wake();
     }
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::dispose::reap;
 use super::steer::steer;
 use super::{
-    CancelCause, Cancellation, Collected, Dispose, Run, RunCell, Settled, Steer, Steerable, Updates,
+    CancelCause, Cancellation, Collected, Dispose, FollowUp, Resume, ResumedWhileLive, Run, RunCell, Settled,
+    Steer, Steerable, Updates,
 };
 use crate::error::RunFault;
+use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::request::Prompt;
 use crate::result::SubagentResult;
@@ -34,6 +36,12 @@ impl<R: Run, O> Live<R, O> {
     #[must_use]
     pub fn id(&self) -> RunId {
         self.cell.identity.run_id
+    }
+
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
     }
 
     /// The run that this one follows up.
@@ -150,6 +158,14 @@ impl<R: Run, O> Live<R, O> {
         R: Steerable,
     {
         steer(self.run.as_ref(), &self.cell, message.into())
+    }
+
+    #[doc(hidden)]
+    pub fn resume(self, _follow_up: impl Into<FollowUp>) -> Resume<R, O>
+    where
+        R: ResumedWhileLive,
+    {
+        R::impossible()
     }
 
     pub(crate) fn into_parts(mut self) -> (Option<R>, Arc<RunCell>) {

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::start::{AbandonOnDrop, first_uncarried, watch};
-use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled, Settlement};
+use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled};
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
 
@@ -76,7 +76,7 @@ async fn begin<R: Resumable, O>(
         cell.limit_time(limit);
     }
     let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
-    let settlement = Settlement::new(Arc::clone(cell));
+    let settlement = cell.settlement();
     let resume = AssertUnwindSafe(async { run.resume(content, settlement).await }).catch_unwind();
     let given_up = async {
         cell.cancelled().await;

@@ -2,12 +2,18 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use super::dispose::reap;
 use super::resume::resume;
-use super::{Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Updates};
+use super::{
+    Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Steer, SteeredOnceSettled, Updates,
+};
 use crate::capability::StructuredOutput;
 use crate::error::{RunFault, StructuredError};
+use crate::event::RunInfo;
 use crate::id::RunId;
+use crate::request::Prompt;
 use crate::result::SubagentResult;
 
 /// A settled run: its result, and a child that can be resumed or disposed of.
@@ -34,6 +40,12 @@ impl<R: Run, O> Settled<R, O> {
     #[must_use]
     pub fn id(&self) -> RunId {
         self.cell.identity.run_id
+    }
+
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
     }
 
     /// The run that this one follows up.
@@ -67,12 +79,13 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// [`StructuredError`] when the run did not complete or has no result, or when a request that was checked at
     /// run time carried no schema.
-    pub fn structured(&self) -> Result<O::Value, StructuredError>
+    pub fn structured<T>(&self) -> Result<T, StructuredError>
     where
-        O: StructuredOutput<R>,
+        T: DeserializeOwned,
+        O: StructuredOutput<R, Value = T>,
     {
         match &self.result {
-            Ok(result) => result.decode::<O::Value>(),
+            Ok(result) => result.decode::<T>(),
             Err(fault) => Err(StructuredError::Fault(fault.clone())),
         }
     }
@@ -98,6 +111,14 @@ impl<R: Run, O> Settled<R, O> {
         R: Resumable,
     {
         resume(self, follow_up.into())
+    }
+
+    #[doc(hidden)]
+    pub fn send_message(&self, _message: impl Into<Prompt>) -> Steer<'_>
+    where
+        R: SteeredOnceSettled,
+    {
+        R::impossible()
     }
 
     /// Ends the child and waits until it is quiescent.

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 use super::cell::Verdict;
-use super::{Cancellation, Progress, RunCell};
+use super::{Cancellation, Inbox, InboxSender, Progress, RunCell, inbox};
 use crate::content::Output;
-use crate::error::RunFault;
+use crate::error::{RunFault, StartError};
 use crate::id::RunId;
 use crate::result::Outcome;
 
@@ -31,10 +31,6 @@ enum Target {
 }
 
 impl Settlement {
-    pub(crate) fn new(cell: Arc<RunCell>) -> Self {
-        Self { cell, target: Some(Target::Run) }
-    }
-
     /// Ends the run.
     pub fn settle(mut self, outcome: Outcome) {
         self.end(Ok(outcome));
@@ -63,6 +59,12 @@ impl Settlement {
         Cancellation::new(Arc::clone(&self.cell))
     }
 
+    /// An inbox for a child that takes messages: the run keeps the sender, and the child reads. A run that settles
+    /// lists in its outcome what the child did not receive.
+    pub fn inbox(&self) -> (InboxSender, Inbox) {
+        inbox::open(&self.cell)
+    }
+
     /// For wrappers: a settlement for the provider inside whose outcome passes through `change` first. A lost
     /// settlement and a panic pass by as they are.
     pub fn map(mut self, change: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
@@ -88,10 +90,26 @@ impl Settlement {
         self.end(inner);
     }
 
+    /// Whether every requested value has been taken by now, for a provider whose child could take it too late.
+    pub(crate) fn check_taken(&self) -> Result<(), StartError> {
+        match self.cell.first_ignored() {
+            Some(capability) => Err(StartError::ignored(self.run_id(), capability)),
+            None => Ok(()),
+        }
+    }
+
     fn end(&mut self, verdict: Verdict) {
         if let Some(target) = self.target.take() {
             target.reach(&self.cell, verdict);
         }
+    }
+}
+
+// Not a function of the type: the compiler would offer it to who has no business to make one.
+impl RunCell {
+    /// The token with which the provider ends this run.
+    pub(crate) fn settlement(self: &Arc<Self>) -> Settlement {
+        Settlement { cell: Arc::clone(self), target: Some(Target::Run) }
     }
 }
 

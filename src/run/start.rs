@@ -11,13 +11,13 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{CancelCause, Live, Run, RunCell, Settlement};
+use super::{CancelCause, Live, Run, RunCell};
 use crate::content::{ContentBlock, ContentKind, ContentKinds};
 use crate::error::StartError;
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
-use crate::request::{RequestBody, StartRequest};
+use crate::request::RequestBody;
 
 /// A run that is starting: a future of its [`Live`] handle.
 ///
@@ -146,8 +146,8 @@ async fn provider_start<P: Provider>(
     body: RequestBody,
 ) -> Result<P::Run, StartError> {
     let run_id = cell.identity.run_id;
-    let request = StartRequest::new(Arc::clone(cell), body);
-    let settlement = Settlement::new(Arc::clone(cell));
+    let request = cell.start_request(body);
+    let settlement = cell.settlement();
     let start = AssertUnwindSafe(async { entry.provider.start(request, settlement).await }).catch_unwind();
     let given_up = async {
         cell.cancelled().await;
