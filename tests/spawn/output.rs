@@ -4,12 +4,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::json;
-use subagent::agent::{ModelEvent, ModelRequest, ToolChoice, ToolSet, tool_fn};
+use subagent::agent::{ModelEvent, ModelRequest, ToolChoice, ToolSet, UsageLedger, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{
     Fork, ModelUsage, Parent, Request, Schema, Spawn, StopReason, StructuredError, ToolFilter, Typed,
 };
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::support::{calls, chain, conversation, parent, registered, says, shown, tools};
 
@@ -308,7 +309,7 @@ async fn a_fork_delivers_too() {
     let model = ScriptedModel::new().reply(says("read")).reply(delivers(report()).usage(1, 2));
     let mut top = subagent::agent::Agent::builder(Arc::new(model)).build();
     top.run_turn(vec!["read it".into()], subagent::agent::TurnOptions::new()).await;
-    let top = Parent::from(&top.as_caller(Default::default(), Default::default()));
+    let top = Parent::from(&top.as_caller(CancellationToken::new(), UsageLedger::new()));
     let subagents = subagent::Subagents::new();
     let fork = subagents.register("fork", Fork::new()).unwrap();
     let run = fork.start(Request::new("report").parent(&top).output::<Report>()).await.unwrap();
