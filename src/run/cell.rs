@@ -316,11 +316,11 @@ impl RunCell {
         lock(&self.state).cancel.clone()
     }
 
-    pub(super) async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) -> CancelCause {
         loop {
             let cancelled = self.cancelled.notified();
-            if self.cancel_cause().is_some() {
-                return;
+            if let Some(cause) = self.cancel_cause() {
+                return cause;
             }
             cancelled.await;
         }

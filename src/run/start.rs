@@ -117,6 +117,7 @@ pub(crate) async fn start_run<P: Provider>(
     if let Some(limit) = body.time_limit {
         cell.limit_time(limit);
     }
+    cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
     let request = cell.start_request(body);
     let run = provider_start(&entry, &cell, request).await?;
     let refused = match cell.first_ignored() {

@@ -10,6 +10,7 @@ mod limits;
 mod model;
 #[cfg(feature = "typed-output")]
 mod output;
+mod parallel;
 mod steering;
 mod support;
 mod tools;
