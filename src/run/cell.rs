@@ -15,7 +15,7 @@ use super::CancelCause;
 use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::{UpdateLog, Updates};
-use crate::capability::CheckValue;
+use crate::capability::OutputCheck;
 use crate::content::{ContentBlock, ContentKinds};
 use crate::error::{RunFault, SteerError};
 use crate::event::RunInfo;
@@ -46,7 +46,7 @@ pub(crate) enum Phase {
 pub(crate) struct Setup {
     pub(crate) identity: RunInfo,
     pub(crate) content: ContentKinds,
-    pub(crate) check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     pub(crate) structured_requested: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct RunCell {
     pub(crate) content: ContentKinds,
     pub(crate) structured_requested: bool,
     pub(crate) hub: Arc<Hub>,
-    check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     runtime: OnceLock<Handle>,
     token: OnceLock<CancellationToken>,
     cancelled: Notify,
@@ -228,9 +228,7 @@ impl RunCell {
             let run_id = self.identity.run_id;
             let Some(value) = &outcome.structured else { return Err(RunFault::MissingValue { run_id }) };
             if let Some(check) = self.check {
-                // A `Deserialize` impl is foreign code too.
-                let checked = crate::error::contain(|| check(value)).unwrap_or_else(Err);
-                checked.map_err(|reason| RunFault::WrongValue { run_id, reason })?;
+                check.check(value).map_err(|reason| RunFault::WrongValue { run_id, reason })?;
             }
         }
         Ok(outcome)
