@@ -8,7 +8,7 @@ use std::sync::Arc;
 use acme_agents::{Chat, GpuQuota, Metered, OnGpu, OneShot, Reader, Renderer, Thinker, Worker};
 use subagent::testing::ScriptedProvider;
 use subagent::{
-    Absent, Capability, ChildContext, Declares, DepthLimit, Inbox, ModelChoice, Outcome, OutputSchema,
+    Absent, Capability, ChildContext, Declares, DepthLimit, Fork, Inbox, ModelChoice, Outcome, OutputSchema,
     OutputTokenLimit, Persona, Presence, Present, Provider, ProviderFn, Resumable, Run, Spawn, Steerable,
     StepLimit, Supports, ToolFilter,
 };
@@ -90,8 +90,10 @@ macro_rules! matrix {
 // The columns: OutputSchema DepthLimit ToolFilter Persona ModelChoice OutputTokenLimit StepLimit, the third party's
 // GpuQuota | Steerable Resumable.
 matrix! { DOCUMENTED:
-    "Spawn"                  Spawn:                            no  yes yes yes yes yes yes no | yes yes;
-    "Spawn<Absent>"          Spawn<Absent>:                    no  yes yes yes yes yes yes no | no  yes;
+    "Spawn"                  Spawn:                            yes yes yes yes yes yes yes no | yes yes;
+    "Spawn<Absent>"          Spawn<Absent>:                    yes yes yes yes yes yes yes no | no  yes;
+    "Fork"                   Fork:                             yes yes yes yes yes yes yes no | yes yes;
+    "Fork<Absent>"           Fork<Absent>:                     yes yes yes yes yes yes yes no | no  yes;
     "provider_fn"            ProviderFn<Plain>:                no  no  no  no  no  no  no  no | no  no;
     "steerable_provider_fn"  ProviderFn<WithInbox, Present>:   no  no  no  no  no  no  no  no | yes no;
     "ScriptedProvider"       ScriptedProvider:                 yes yes yes yes yes yes yes no | yes yes;
@@ -103,7 +105,7 @@ matrix! { OTHERS:
     "" ScriptedProvider<Present, Absent>:               yes yes yes yes yes yes yes no  | no  yes;
     "" ScriptedProvider<Present, Present, Absent>:      yes yes yes yes yes yes yes no  | yes no;
     "" ProviderFn<Plain, Absent, Renderer>:             no  yes no  no  no  no  no  yes | no  no;
-    "" Arc<Spawn>:                                      no  yes yes yes yes yes yes no  | yes yes;
+    "" Arc<Spawn>:                                      yes yes yes yes yes yes yes no  | yes yes;
     "" Arc<ProviderFn<Plain>>:                          no  no  no  no  no  no  no  no  | no  no;
     "" OneShot:                                         no  no  no  no  no  no  no  no  | no  no;
     "" Chat:                                            yes yes yes yes yes yes yes no  | yes yes;
