@@ -122,12 +122,14 @@ impl<S: Presence> Run for AgentRun<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Steerable for AgentRun {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.steer_with(content, Present).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Presence> Resumable for AgentRun<S> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         if let Some((index, kind)) = first_uncarried(&content, self.carried) {

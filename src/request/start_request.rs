@@ -95,13 +95,6 @@ impl StartRequest {
         self.cell.expect_one(C::NAME);
     }
 
-    /// How to tell whether a structured value fits the type that was asked for; `None` where no type was. It speaks
-    /// of the type alone: the schema is the value of [`OutputSchema`](crate::OutputSchema).
-    #[must_use]
-    pub fn output_check(&self) -> Option<OutputCheck> {
-        self.cell.check
-    }
-
     /// For wrappers: the first requested value that the provider inside has not taken. Where that provider's start
     /// succeeded all the same, it ignores the value.
     #[must_use]
@@ -109,10 +102,22 @@ impl StartRequest {
         self.cell.first_ignored()
     }
 
-    /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took
-    /// does not count for this one.
+    /// How to tell whether a structured value fits the type that was asked for; `None` where no type was. It speaks
+    /// of the type alone: the schema is the value of [`OutputSchema`](crate::OutputSchema).
+    #[must_use]
+    pub fn output_check(&self) -> Option<OutputCheck> {
+        self.cell.check
+    }
+
+    /// The same request once more, for a wrapper that starts one child after the other. What an earlier child took
+    /// does not count for this one, and what it said is not this one's output.
+    ///
+    /// Once the provider's `start` has returned, wait for [`Settlement::published`](crate::Settlement::published)
+    /// first, and look at [`first_untaken`](Self::first_untaken) when the child has started: the seam looks at the
+    /// first start alone.
     #[must_use]
     pub fn attempt(&self) -> Self {
+        self.cell.forget_streamed();
         self.cell.expect_taken(self.values.untaken());
         Self {
             cell: Arc::clone(&self.cell),

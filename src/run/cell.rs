@@ -135,6 +135,7 @@ impl RunCell {
             state.phase = if parked.is_some() { Phase::Ending } else { Phase::Live };
             parked
         };
+        self.done.notify_waiters();
         if let Some(verdict) = parked {
             self.end(verdict);
         }
@@ -263,6 +264,18 @@ impl RunCell {
         }
     }
 
+    /// Returns once the run is published, `true`, or its start was given up, `false`.
+    pub(super) async fn published(&self) -> bool {
+        loop {
+            let changed = self.done.notified();
+            match self.phase() {
+                Phase::Starting | Phase::Publishing => changed.await,
+                Phase::Live | Phase::Ending | Phase::Done => return true,
+                Phase::Abandoned => return false,
+            }
+        }
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         lock(&self.state).phase
     }
@@ -371,6 +384,16 @@ impl RunCell {
         };
         wake(watchers);
         drop(dropped);
+    }
+
+    /// The text that the child streamed so far: its last non-empty message.
+    pub(super) fn streamed(&self) -> String {
+        lock(&self.state).transcript.last_message()
+    }
+
+    /// Another child begins in the same run: what the one before said is not its own.
+    pub(crate) fn forget_streamed(&self) {
+        lock(&self.state).transcript.clear();
     }
 
     pub(super) fn watch_updates(&self) -> u64 {
