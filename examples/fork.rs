@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     for (name, run) in [("first fork", &one), ("second fork", &two), ("fresh child", &fresh)] {
         let session = run.run().session();
-        let result = run.result().map_err(Clone::clone)?;
+        let result = run.result()?;
         println!("{name}: {}", result.text());
         println!(
             "    session {}: {} of {} events inherited, {} tokens read by itself",
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A fork goes on in its own session; the parent's stays as it was.
     let before = agent.session().len();
     let again = one.resume("And now?").await.map_err(|(error, _)| error)?.settle().await;
-    println!("first fork, resumed: {}", again.result().map_err(Clone::clone)?.text());
+    println!("first fork, resumed: {}", again.result()?.text());
     println!("the parent's log: {before} events before, {} after", agent.session().len());
 
     for run in [again, two, fresh] {
