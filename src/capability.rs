@@ -6,6 +6,7 @@ mod kind;
 mod limits;
 mod macros;
 mod model_choice;
+mod output_check;
 mod output_schema;
 mod persona;
 mod set;
@@ -16,13 +17,14 @@ use serde::de::DeserializeOwned;
 
 pub use declare::{Capabilities, CapabilityEntry, Declares};
 pub use depth_limit::DepthLimit;
+pub(crate) use kind::decode;
 pub use kind::{
     AnyOutput, CapabilityKind, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, OutputKind, OutputType,
     PersonaKind, Plain, SomePersona, StructuredOutput, Typed,
 };
-pub(crate) use kind::{CheckValue, decode};
 pub use limits::{OutputTokenLimit, StepLimit};
 pub use model_choice::ModelChoice;
+pub use output_check::OutputCheck;
 pub use output_schema::{NotASchema, OutputSchema, Schema};
 pub use persona::Persona;
 pub use set::{CapabilityNames, CapabilitySet, SatisfiedBy, Unchecked};

@@ -64,6 +64,21 @@ fn the_compilers_suggestion_for_a_forgotten_bound_compiles() {
     assert_eq!(passing, corrected, "`pass/generic_function.rs` is not the suggestion, word for word");
 }
 
+#[test]
+fn the_readme_quotes_the_compiler() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("README.md can be read");
+    let (_, after) = readme
+        .split_once("<!-- the compiler's words: ui-tests/fail/readme.stderr -->")
+        .expect("README.md says where it quotes the compiler");
+    let quoted = after.split("```").nth(1).and_then(|block| block.strip_prefix("text\n")).unwrap_or_default();
+    assert!(!quoted.is_empty(), "README.md quotes nothing of the compiler's");
+    let message = read("readme", "stderr");
+    // The README shows the head of the message, up to its notes for experts.
+    assert!(message.starts_with(quoted), "README.md quotes:\n{quoted}\nthe compiler says:\n{message}");
+    assert!(quoted.contains("= note: "), "README.md leaves out the way out:\n{quoted}");
+}
+
 const CASE: &str = "\
 //! Steering a run that cannot be steered.
 //! expect: E0277

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Capability, CapabilitySet, OutputSchema};
+use super::{Capability, CapabilitySet, OutputCheck, OutputSchema};
 
 /// What a capability does to the type of the request that asks for it. Sealed: yours is [`Plain`].
 pub trait CapabilityKind: sealed::Sealed {
@@ -92,19 +92,15 @@ pub struct SomePersona;
 pub trait OutputType: sealed::Sealed + 'static {
     /// Checks a structured value when the provider settles.
     #[doc(hidden)]
-    const CHECK: Option<CheckValue>;
+    const CHECK: Option<OutputCheck>;
 }
 
-/// Says where a value does not fit the requested type, and how.
-#[doc(hidden)]
-pub(crate) type CheckValue = fn(&Value) -> Result<(), String>;
-
 impl OutputType for NoOutput {
-    const CHECK: Option<CheckValue> = None;
+    const CHECK: Option<OutputCheck> = None;
 }
 
 impl<T: DeserializeOwned + 'static> OutputType for Typed<T> {
-    const CHECK: Option<CheckValue> = Some(|value| decode::<T>(value).map(drop));
+    const CHECK: Option<OutputCheck> = Some(OutputCheck::of::<T>());
 }
 
 /// The value as a `T`, or the failing path and the reason.

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{RequestBody, Values};
-use crate::capability::Capability;
+use crate::capability::{Capability, OutputCheck};
 use crate::content::{ContentBlock, joined_text};
 use crate::id::RunId;
 use crate::parent::Parent;
@@ -100,6 +100,13 @@ impl StartRequest {
     #[must_use]
     pub fn first_untaken(&self) -> Option<String> {
         self.cell.first_ignored()
+    }
+
+    /// How to tell whether a structured value fits the type that was asked for; `None` where no type was. It speaks
+    /// of the type alone: the schema is the value of [`OutputSchema`](crate::OutputSchema).
+    #[must_use]
+    pub fn output_check(&self) -> Option<OutputCheck> {
+        self.cell.check
     }
 
     /// The same request once more, for a wrapper that starts one child after the other. What an earlier child took

@@ -1,8 +1,10 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod traffic;
+
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -15,17 +17,16 @@ use super::CancelCause;
 use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
 use super::transcript::Transcript;
-use super::updates::{UpdateLog, Updates};
-use crate::capability::CheckValue;
-use crate::content::{ContentBlock, ContentKinds};
-use crate::error::{RunFault, SteerError};
+use super::updates::UpdateLog;
+use crate::capability::OutputCheck;
+use crate::content::ContentKinds;
+use crate::error::RunFault;
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
-use crate::update::Update;
 
 /// How a run ended: with an outcome, or without one.
 pub(crate) type Verdict = Result<Outcome, RunFault>;
@@ -47,7 +48,7 @@ pub(crate) enum Phase {
 pub(crate) struct Setup {
     pub(crate) identity: RunInfo,
     pub(crate) content: ContentKinds,
-    pub(crate) check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     pub(crate) structured_requested: bool,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct RunCell {
     pub(crate) content: ContentKinds,
     pub(crate) structured_requested: bool,
     pub(crate) hub: Arc<Hub>,
-    check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     runtime: OnceLock<Handle>,
     token: OnceLock<CancellationToken>,
     cancelled: Notify,
@@ -230,9 +231,7 @@ impl RunCell {
             let run_id = self.identity.run_id;
             let Some(value) = &outcome.structured else { return Err(RunFault::MissingValue { run_id }) };
             if let Some(check) = self.check {
-                // A `Deserialize` impl is foreign code too.
-                let checked = crate::error::contain(|| check(value)).unwrap_or_else(Err);
-                checked.map_err(|reason| RunFault::WrongValue { run_id, reason })?;
+                check.check(value).map_err(|reason| RunFault::WrongValue { run_id, reason })?;
             }
         }
         Ok(outcome)
@@ -319,11 +318,11 @@ impl RunCell {
         lock(&self.state).cancel.clone()
     }
 
-    pub(super) async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) -> CancelCause {
         loop {
             let cancelled = self.cancelled.notified();
-            if self.cancel_cause().is_some() {
-                return;
+            if let Some(cause) = self.cancel_cause() {
+                return cause;
             }
             cancelled.await;
         }
@@ -370,86 +369,6 @@ impl RunCell {
         if let Some(runtime) = self.runtime.get() {
             self.hub.spawn_on(task, runtime);
         }
-    }
-
-    // ---- progress
-
-    pub(super) fn report(&self, update: Update) {
-        // Blocks of a provider's own are foreign code: what is no longer kept is dropped outside of the lock.
-        let (watchers, dropped) = {
-            let mut state = lock(&self.state);
-            if state.is_over() {
-                return;
-            }
-            state.last_activity = Some(Instant::now());
-            state.transcript.record(&update);
-            state.updates.push(update)
-        };
-        wake(watchers);
-        drop(dropped);
-    }
-
-    /// The text that the child streamed so far: its last non-empty message.
-    pub(super) fn streamed(&self) -> String {
-        lock(&self.state).transcript.last_message()
-    }
-
-    /// Another child begins in the same run: what the one before said is not its own.
-    pub(crate) fn forget_streamed(&self) {
-        lock(&self.state).transcript.clear();
-    }
-
-    pub(super) fn watch_updates(&self) -> u64 {
-        lock(&self.state).updates.add_watcher()
-    }
-
-    pub(super) fn unwatch_updates(&self, watcher: u64) {
-        let waker = lock(&self.state).updates.remove_watcher(watcher);
-        drop(waker);
-    }
-
-    pub(super) fn poll_update(
-        &self,
-        next: u64,
-        watcher: u64,
-        waker: &Waker,
-    ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
-        lock(&self.state).updates.poll(next, watcher, waker)
-    }
-
-    // ---- messages for the child
-
-    pub(super) fn open_inbox(&self) -> u32 {
-        lock(&self.state).messages.open()
-    }
-
-    pub(super) fn accept_message(&self, inbox: u32, content: Vec<ContentBlock>) -> Result<(), SteerError> {
-        let reader = {
-            let mut state = lock(&self.state);
-            if state.takes_no_message() {
-                return Err(SteerError::Settled);
-            }
-            state.messages.accept(inbox, content)?
-        };
-        if let Some(reader) = reader {
-            reader.wake();
-        }
-        Ok(())
-    }
-
-    pub(super) fn take_message(&self, inbox: u32) -> Option<Vec<ContentBlock>> {
-        lock(&self.state).messages.take(inbox)
-    }
-
-    pub(super) fn poll_message(&self, inbox: u32, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
-        let mut state = lock(&self.state);
-        let over = state.takes_no_message();
-        state.messages.poll(inbox, over, waker)
-    }
-
-    pub(super) fn close_inbox(&self, inbox: u32) {
-        let reader = lock(&self.state).messages.close(inbox);
-        drop(reader);
     }
 
     // ---- capability values

@@ -75,6 +75,7 @@ async fn begin<R: Resumable, O>(
     if let Some(limit) = follow_up.time_limit {
         cell.limit_time(limit);
     }
+    cell.hub.take_slot(cell).await.map_err(|cause| ResumeError::Cancelled { run_id, cause })?;
     let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
     let settlement = cell.settlement();
     let resume = AssertUnwindSafe(async { run.resume(content, settlement).await }).catch_unwind();
