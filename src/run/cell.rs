@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::CancelCause;
+use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::UpdateLog;
@@ -408,14 +409,5 @@ impl State {
 fn wake<Id>(waiting: Vec<(Id, Waker)>) {
     for (_, waker) in waiting {
         waker.wake();
-    }
-}
-
-/// Settles the run when it is dropped, unless it is settled.
-pub(super) struct ForceOnDrop(pub(super) Arc<RunCell>);
-
-impl Drop for ForceOnDrop {
-    fn drop(&mut self) {
-        self.0.force();
     }
 }
