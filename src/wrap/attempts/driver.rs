@@ -71,13 +71,8 @@ impl<P: Plan> Driver<P> {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.stop.is_cancelled() || self.settlement.cancellation().is_cancelled()
-    }
-
     fn wants_another(&self, outcome: &Outcome) -> bool {
         self.attempt < self.plan.attempts()
-            && !self.is_over()
             && contain(|| self.plan.again_after(outcome)).unwrap_or_else(|message| {
                 tracing::error!(message, "the question whether to try again panicked; it counts as no");
                 false
