@@ -236,7 +236,9 @@ async fn no_second_child_starts_before_the_run_is_published() {
 
     let stage = Stage::new([Act::fails("first")]);
     let second = Second { inner: Retry::new(stage.clone(), times(2)), then: Then::Fails };
-    registered(&Subagents::new(), second).start(Request::new("go")).await.unwrap_err();
+    let handle = registered(&Subagents::new(), second);
+    let start = handle.start(Request::new("go"));
+    timeout(secs(10), start).await.expect("the disposal inside of the start ends").unwrap_err();
     tokio::time::sleep(secs(60)).await;
     assert_eq!((stage.starts(), stage.alive()), (1, 0));
 }

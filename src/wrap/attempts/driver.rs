@@ -58,8 +58,15 @@ impl<P: Plan> Driver<P> {
                     return disposal;
                 }
             };
-            // Whether the start stands is decided by the child that started, not by the next one.
-            if !self.settlement.published().await {
+            // Whether the start stands is decided by the child that started, not by the next one. A wrapper around
+            // this one may dispose of the run before that.
+            let stands = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => false,
+                published = self.settlement.published() => published,
+            };
+            if !stands {
+                self.settle(spent, Ok(outcome));
                 return disposal;
             }
             let Ok(intercepted) = self.replace(&outcome, &mut disposal).await else {
