@@ -68,12 +68,14 @@ impl<S: Presence, R: Presence> Run for AnyRun<S, R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<R: Presence> Steerable for AnyRun<Present, R> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.run.steer_erased(content).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Presence> Resumable for AnyRun<S, Present> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.run.resume_erased(content, settlement).await
@@ -87,7 +89,11 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be steered.
     pub fn into_steerable(self) -> Result<Live<AnyRun<Present, R>, O>, Self> {
-        if self.run().is_some_and(AnyRun::can_steer) { Ok(self.map_run(AnyRun::known_as)) } else { Err(self) }
+        if self.try_run().is_some_and(AnyRun::can_steer) {
+            Ok(self.map_run(AnyRun::known_as))
+        } else {
+            Err(self)
+        }
     }
 
     /// The same run, which can be resumed once it has settled.
@@ -96,7 +102,7 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be resumed.
     pub fn into_resumable(self) -> Result<Live<AnyRun<S, Present>, O>, Self> {
-        if self.run().is_some_and(AnyRun::can_resume) {
+        if self.try_run().is_some_and(AnyRun::can_resume) {
             Ok(self.map_run(AnyRun::known_as))
         } else {
             Err(self)
@@ -109,7 +115,7 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run is of another type.
     pub fn downcast<T: Run>(self) -> Result<Live<T, O>, Self> {
-        if !self.run().is_some_and(|run| run.run.as_any_ref().is::<T>()) {
+        if !self.try_run().is_some_and(|run| run.run.as_any_ref().is::<T>()) {
             return Err(self);
         }
         let (run, cell) = self.into_parts();
@@ -125,7 +131,7 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be resumed.
     pub fn into_resumable(self) -> Result<Settled<AnyRun<S, Present>, O>, Self> {
-        if !self.run().is_some_and(AnyRun::can_resume) {
+        if !self.try_run().is_some_and(AnyRun::can_resume) {
             return Err(self);
         }
         let (run, cell) = self.into_parts();

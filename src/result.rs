@@ -183,9 +183,10 @@ impl<O> SubagentResult<O> {
     ///
     /// [`StructuredError::Incomplete`] when the run did not complete, [`StructuredError::NotRequested`] when a
     /// request that was checked at run time carried no schema.
-    pub fn structured(&self) -> Result<O::Value, StructuredError>
+    pub fn structured<T>(&self) -> Result<T, StructuredError>
     where
-        O: StructuredOutput<Self>,
+        T: serde::de::DeserializeOwned,
+        O: StructuredOutput<Self, Value = T>,
     {
         self.decode()
     }

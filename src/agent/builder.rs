@@ -4,6 +4,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::agent_loop;
+use super::capture::{CaptureTool, OutputContract};
 use super::ledger::UsageLedger;
 use super::limits::Limits;
 use super::model::Model;
@@ -22,6 +23,9 @@ pub struct Agent {
     pub(super) system_prompt: Option<Arc<str>>,
     pub(super) tools: ToolSet,
     pub(super) limits: Limits,
+    pub(super) output: Option<OutputContract>,
+    /// What a model without a response format delivers with.
+    pub(super) capture: Option<CaptureTool>,
 }
 
 impl Agent {
@@ -34,6 +38,7 @@ impl Agent {
             system_prompt: None,
             tools: ToolSet::new(),
             limits: Limits::default(),
+            output: None,
         }
     }
 
@@ -41,6 +46,12 @@ impl Agent {
     #[must_use]
     pub fn id(&self) -> &AgentId {
         &self.id
+    }
+
+    /// The model that the agent runs on.
+    #[must_use]
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
     }
 
     /// The agent's session, for reading.
@@ -103,6 +114,7 @@ pub struct AgentBuilder {
     system_prompt: Option<Arc<str>>,
     tools: ToolSet,
     limits: Limits,
+    output: Option<OutputContract>,
 }
 
 impl AgentBuilder {
@@ -136,7 +148,14 @@ impl AgentBuilder {
         self
     }
 
-    /// Makes the agent.
+    /// What each turn has to deliver beside what it says; nothing by default.
+    pub fn output(mut self, contract: OutputContract) -> Self {
+        self.output = Some(contract);
+        self
+    }
+
+    /// Makes the agent. The limits in the session's header bind it: tools that its filter does not permit are left
+    /// out, and the smaller limit stands.
     #[must_use]
     pub fn build(self) -> Agent {
         let session = self.session.unwrap_or_else(|| {
@@ -144,13 +163,25 @@ impl AgentBuilder {
             header.model = Some(self.model.name().into());
             SessionWriter::new(header)
         });
+        let header = session.session().header();
+        let tools = match &header.tool_filter {
+            Some(filter) => self.tools.only(|name| filter.permits(name)),
+            None => self.tools,
+        };
+        let mut limits = self.limits;
+        limits.steps = limits.steps.into_iter().chain(header.max_steps).min();
+        limits.output_tokens = limits.output_tokens.into_iter().chain(header.max_output_tokens).min();
+        let by_tool = self.output.as_ref().filter(|_| !self.model.has_response_format());
+        let capture = by_tool.map(|contract| CaptureTool::beside(&tools, contract));
         Agent {
             id: self.id.unwrap_or_else(AgentId::new),
             session,
             model: self.model,
             system_prompt: self.system_prompt,
-            tools: self.tools,
-            limits: self.limits,
+            tools,
+            limits,
+            output: self.output,
+            capture,
         }
     }
 }

@@ -38,8 +38,19 @@ pub enum StartError {
         /// What it supports.
         supported: Capabilities,
     },
+    /// The parent is bound by a restriction that the provider cannot pass on to its child.
+    #[error(
+        "the parent is bound by `{capability}`, which provider `{provider}` cannot keep its child to; \
+         delegate to a provider that supports `{capability}`"
+    )]
+    InheritedRestriction {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The name of the capability that the restriction is a value of.
+        capability: &'static str,
+    },
     /// The value asked for a capability is not of its type.
-    #[error("the request's value for `{capability}` is malformed")]
+    #[error("the request's value for `{capability}` is not usable")]
     InvalidValue {
         /// The capability's name.
         capability: String,
@@ -143,6 +154,18 @@ impl StartError {
         Self::Failed { provider: "".into(), run_id: None, source: source.into() }
     }
 
+    /// As [`failed`](Self::failed): the provider did not take a requested value.
+    pub(crate) fn ignored(run_id: RunId, capability: String) -> Self {
+        Self::Ignored { provider: "".into(), run_id, capability }
+    }
+
+    /// For providers whose children differ in what they can read: this child cannot read the prompt's block `index`.
+    /// The seam adds the provider's name.
+    #[must_use]
+    pub fn unsupported_content(kind: ContentKind, index: usize, carried: ContentKinds) -> Self {
+        Self::UnsupportedContent { provider: "".into(), kind, index, carried }
+    }
+
     /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -152,6 +175,7 @@ impl StartError {
             Self::ShutDown => "SHUT_DOWN",
             Self::NoRuntime => "NO_RUNTIME",
             Self::UnsupportedCapability { .. } => "UNSUPPORTED_CAPABILITY",
+            Self::InheritedRestriction { .. } => "INHERITED_RESTRICTION",
             Self::InvalidValue { .. } => "INVALID_VALUE",
             Self::AskedTwice { .. } => "ASKED_TWICE",
             Self::EmptyPrompt => "EMPTY_PROMPT",
@@ -184,6 +208,12 @@ impl StartError {
         match self {
             Self::Failed { source, .. } => {
                 Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
+            }
+            Self::Ignored { capability, .. } => {
+                Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
+            }
+            Self::UnsupportedContent { kind, index, carried, .. } => {
+                Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
             }
             other => other,
         }

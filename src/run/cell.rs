@@ -1,8 +1,10 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod traffic;
+
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -12,9 +14,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::CancelCause;
+use super::force_on_drop::ForceOnDrop;
+use super::inbox::Messages;
 use super::transcript::Transcript;
-use super::updates::{UpdateLog, Updates};
-use crate::capability::CheckValue;
+use super::updates::UpdateLog;
+use crate::capability::OutputCheck;
 use crate::content::ContentKinds;
 use crate::error::RunFault;
 use crate::event::RunInfo;
@@ -23,7 +27,6 @@ use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
-use crate::update::Update;
 
 /// How a run ended: with an outcome, or without one.
 pub(crate) type Verdict = Result<Outcome, RunFault>;
@@ -45,7 +48,7 @@ pub(crate) enum Phase {
 pub(crate) struct Setup {
     pub(crate) identity: RunInfo,
     pub(crate) content: ContentKinds,
-    pub(crate) check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     pub(crate) structured_requested: bool,
 }
 
@@ -55,7 +58,7 @@ pub(crate) struct RunCell {
     pub(crate) content: ContentKinds,
     pub(crate) structured_requested: bool,
     pub(crate) hub: Arc<Hub>,
-    check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     runtime: OnceLock<Handle>,
     token: OnceLock<CancellationToken>,
     cancelled: Notify,
@@ -71,6 +74,7 @@ struct State {
     expected: Vec<(Cow<'static, str>, bool)>,
     transcript: Transcript,
     updates: UpdateLog,
+    messages: Messages,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
     last_activity: Option<Instant>,
@@ -95,6 +99,7 @@ impl RunCell {
                 expected: Vec::new(),
                 transcript: Transcript::default(),
                 updates: UpdateLog::default(),
+                messages: Messages::default(),
                 watches: Vec::new(),
                 last_activity: None,
             }),
@@ -132,6 +137,7 @@ impl RunCell {
             state.phase = if parked.is_some() { Phase::Ending } else { Phase::Live };
             parked
         };
+        self.done.notify_waiters();
         if let Some(verdict) = parked {
             self.end(verdict);
         }
@@ -179,23 +185,28 @@ impl RunCell {
     }
 
     fn end(&self, verdict: Verdict) {
-        let (cause, streamed) = {
+        let (cause, streamed, undelivered) = {
             let mut state = lock(&self.state);
             let streamed = state.transcript.last_message();
             state.transcript.clear();
-            (state.cancel.clone(), streamed)
+            // From `Ending` on nothing is accepted, so this is all.
+            (state.cancel.clone(), streamed, state.messages.drain())
         };
-        let verdict = self.judge(verdict, cause, streamed);
+        let mut verdict = self.judge(verdict, cause, streamed);
+        if let Ok(outcome) = &mut verdict {
+            outcome.undelivered.extend(undelivered);
+        }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);
-        let (tokens, watchers) = {
+        let (tokens, watchers, readers) = {
             let mut state = lock(&self.state);
             state.phase = Phase::Done;
             state.verdict = Some(verdict);
-            (std::mem::take(&mut state.watches), state.updates.close())
+            (std::mem::take(&mut state.watches), state.updates.close(), state.messages.stop())
         };
         drop(tokens);
         wake(watchers);
+        wake(readers);
         self.done.notify_waiters();
     }
 
@@ -220,9 +231,7 @@ impl RunCell {
             let run_id = self.identity.run_id;
             let Some(value) = &outcome.structured else { return Err(RunFault::MissingValue { run_id }) };
             if let Some(check) = self.check {
-                // A `Deserialize` impl is foreign code too.
-                let checked = crate::error::contain(|| check(value)).unwrap_or_else(Err);
-                checked.map_err(|reason| RunFault::WrongValue { run_id, reason })?;
+                check.check(value).map_err(|reason| RunFault::WrongValue { run_id, reason })?;
             }
         }
         Ok(outcome)
@@ -257,6 +266,18 @@ impl RunCell {
         }
     }
 
+    /// Returns once the run is published, `true`, or its start was given up, `false`.
+    pub(super) async fn published(&self) -> bool {
+        loop {
+            let changed = self.done.notified();
+            match self.phase() {
+                Phase::Starting | Phase::Publishing => changed.await,
+                Phase::Live | Phase::Ending | Phase::Done => return true,
+                Phase::Abandoned => return false,
+            }
+        }
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         lock(&self.state).phase
     }
@@ -269,14 +290,15 @@ impl RunCell {
 
     /// Cancels the run: its provider is told, and after the grace the seam settles in its place.
     pub(crate) fn cancel(self: &Arc<Self>, cause: CancelCause) {
-        {
+        let readers = {
             let mut state = lock(&self.state);
-            let over = matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned);
-            if over || state.cancel.is_some() {
+            if state.is_over() || state.cancel.is_some() {
                 return;
             }
             state.cancel = Some(cause);
-        }
+            state.messages.stop()
+        };
+        wake(readers);
         self.cancelled.notify_waiters();
         if let Some(token) = self.token.get() {
             token.cancel();
@@ -296,11 +318,11 @@ impl RunCell {
         lock(&self.state).cancel.clone()
     }
 
-    pub(super) async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) -> CancelCause {
         loop {
             let cancelled = self.cancelled.notified();
-            if self.cancel_cause().is_some() {
-                return;
+            if let Some(cause) = self.cancel_cause() {
+                return cause;
             }
             cancelled.await;
         }
@@ -349,41 +371,6 @@ impl RunCell {
         }
     }
 
-    // ---- progress
-
-    pub(super) fn report(&self, update: Update) {
-        // Blocks of a provider's own are foreign code: what is no longer kept is dropped outside of the lock.
-        let (watchers, dropped) = {
-            let mut state = lock(&self.state);
-            if matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned) {
-                return;
-            }
-            state.last_activity = Some(Instant::now());
-            state.transcript.record(&update);
-            state.updates.push(update)
-        };
-        wake(watchers);
-        drop(dropped);
-    }
-
-    pub(super) fn watch_updates(&self) -> u64 {
-        lock(&self.state).updates.add_watcher()
-    }
-
-    pub(super) fn unwatch_updates(&self, watcher: u64) {
-        let waker = lock(&self.state).updates.remove_watcher(watcher);
-        drop(waker);
-    }
-
-    pub(super) fn poll_update(
-        &self,
-        next: u64,
-        watcher: u64,
-        waker: &Waker,
-    ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
-        lock(&self.state).updates.poll(next, watcher, waker)
-    }
-
     // ---- capability values
 
     pub(crate) fn expect_taken(&self, expected: Vec<(Cow<'static, str>, bool)>) {
@@ -403,22 +390,24 @@ impl RunCell {
     }
 
     /// The first value that the provider has not taken.
-    pub(super) fn first_ignored(&self) -> Option<String> {
+    pub(crate) fn first_ignored(&self) -> Option<String> {
         lock(&self.state).expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
     }
 }
 
-fn wake(watchers: Vec<(u64, Waker)>) {
-    for (_, waker) in watchers {
-        waker.wake();
+impl State {
+    /// Whether the run is settling or settled, or never came to be.
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ending | Phase::Done | Phase::Abandoned)
+    }
+
+    fn takes_no_message(&self) -> bool {
+        self.is_over() || self.cancel.is_some()
     }
 }
 
-/// Settles the run when it is dropped, unless it is settled.
-pub(super) struct ForceOnDrop(pub(super) Arc<RunCell>);
-
-impl Drop for ForceOnDrop {
-    fn drop(&mut self) {
-        self.0.force();
+fn wake<Id>(waiting: Vec<(Id, Waker)>) {
+    for (_, waker) in waiting {
+        waker.wake();
     }
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::dispose::reap;
 use super::steer::steer;
 use super::{
-    CancelCause, Cancellation, Collected, Dispose, Run, RunCell, Settled, Steer, Steerable, Updates,
+    CancelCause, Cancellation, Collected, Dispose, FollowUp, Resume, ResumedWhileLive, Run, RunCell, Settled,
+    Steer, Steerable, Updates,
 };
 use crate::error::RunFault;
+use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::request::Prompt;
 use crate::result::SubagentResult;
@@ -36,10 +38,25 @@ impl<R: Run, O> Live<R, O> {
         self.cell.identity.run_id
     }
 
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
+    }
+
     /// The run that this one follows up.
     #[must_use]
     pub fn resumed_from(&self) -> Option<RunId> {
         self.cell.identity.resumed_from
+    }
+
+    /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
+    #[must_use]
+    pub fn run(&self) -> &R {
+        match &self.run {
+            Some(run) => run,
+            None => unreachable!("a handle has its run until it is taken apart"),
+        }
     }
 
     /// Waits for the run's result, without giving up the handle. Any number of callers may wait.
@@ -143,6 +160,14 @@ impl<R: Run, O> Live<R, O> {
         steer(self.run.as_ref(), &self.cell, message.into())
     }
 
+    #[doc(hidden)]
+    pub fn resume(self, _follow_up: impl Into<FollowUp>) -> Resume<R, O>
+    where
+        R: ResumedWhileLive,
+    {
+        R::impossible()
+    }
+
     pub(crate) fn into_parts(mut self) -> (Option<R>, Arc<RunCell>) {
         (self.run.take(), Arc::clone(&self.cell))
     }
@@ -152,7 +177,7 @@ impl<R: Run, O> Live<R, O> {
         Self { run, cell, output_type: PhantomData }
     }
 
-    pub(crate) fn run(&self) -> Option<&R> {
+    pub(crate) fn try_run(&self) -> Option<&R> {
         self.run.as_ref()
     }
 

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::start::{AbandonOnDrop, first_uncarried, watch};
-use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled, Settlement};
+use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled};
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
 
@@ -75,8 +75,9 @@ async fn begin<R: Resumable, O>(
     if let Some(limit) = follow_up.time_limit {
         cell.limit_time(limit);
     }
-    let Some(run) = settled.run() else { return Err(ResumeError::failed("the run is gone")) };
-    let settlement = Settlement::new(Arc::clone(cell));
+    cell.hub.take_slot(cell).await.map_err(|cause| ResumeError::Cancelled { run_id, cause })?;
+    let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
+    let settlement = cell.settlement();
     let resume = AssertUnwindSafe(async { run.resume(content, settlement).await }).catch_unwind();
     let given_up = async {
         cell.cancelled().await;

@@ -2,12 +2,18 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use super::dispose::reap;
 use super::resume::resume;
-use super::{Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Updates};
+use super::{
+    Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Steer, SteeredOnceSettled, Updates,
+};
 use crate::capability::StructuredOutput;
 use crate::error::{RunFault, StructuredError};
+use crate::event::RunInfo;
 use crate::id::RunId;
+use crate::request::Prompt;
 use crate::result::SubagentResult;
 
 /// A settled run: its result, and a child that can be resumed or disposed of.
@@ -36,10 +42,25 @@ impl<R: Run, O> Settled<R, O> {
         self.cell.identity.run_id
     }
 
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
+    }
+
     /// The run that this one follows up.
     #[must_use]
     pub fn resumed_from(&self) -> Option<RunId> {
         self.cell.identity.resumed_from
+    }
+
+    /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
+    #[must_use]
+    pub fn run(&self) -> &R {
+        match &self.run {
+            Some(run) => run,
+            None => unreachable!("a handle has its run until it is taken apart"),
+        }
     }
 
     /// The run's result.
@@ -48,8 +69,8 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// [`RunFault`] when the provider broke its promise, so that there is no result. A child's own failure is a
     /// result.
-    pub fn result(&self) -> Result<&SubagentResult<O>, &RunFault> {
-        self.result.as_ref()
+    pub fn result(&self) -> Result<&SubagentResult<O>, RunFault> {
+        self.result.as_ref().map_err(Clone::clone)
     }
 
     /// The structured value that the request asked for. A completed run has it.
@@ -58,12 +79,13 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// [`StructuredError`] when the run did not complete or has no result, or when a request that was checked at
     /// run time carried no schema.
-    pub fn structured(&self) -> Result<O::Value, StructuredError>
+    pub fn structured<T>(&self) -> Result<T, StructuredError>
     where
-        O: StructuredOutput<R>,
+        T: DeserializeOwned,
+        O: StructuredOutput<R, Value = T>,
     {
         match &self.result {
-            Ok(result) => result.decode::<O::Value>(),
+            Ok(result) => result.decode::<T>(),
             Err(fault) => Err(StructuredError::Fault(fault.clone())),
         }
     }
@@ -89,6 +111,14 @@ impl<R: Run, O> Settled<R, O> {
         R: Resumable,
     {
         resume(self, follow_up.into())
+    }
+
+    #[doc(hidden)]
+    pub fn send_message(&self, _message: impl Into<Prompt>) -> Steer<'_>
+    where
+        R: SteeredOnceSettled,
+    {
+        R::impossible()
     }
 
     /// Ends the child and waits until it is quiescent.
@@ -123,7 +153,7 @@ impl<R: Run, O> Settled<R, O> {
         Self::new(run, cell)
     }
 
-    pub(crate) fn run(&self) -> Option<&R> {
+    pub(crate) fn try_run(&self) -> Option<&R> {
         self.run.as_ref()
     }
 

@@ -11,9 +11,9 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{CancelCause, Live, Run, RunCell, Settlement};
+use super::{CancelCause, Live, Run, RunCell};
 use crate::content::{ContentBlock, ContentKind, ContentKinds};
-use crate::error::StartError;
+use crate::error::{StartError, contain, message};
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
@@ -117,7 +117,9 @@ pub(crate) async fn start_run<P: Provider>(
     if let Some(limit) = body.time_limit {
         cell.limit_time(limit);
     }
-    let run = provider_start(&entry, &cell, body).await?;
+    cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
+    let request = cell.start_request(body);
+    let run = provider_start(&entry, &cell, request).await?;
     let refused = match cell.first_ignored() {
         Some(capability) => {
             Some(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability })
@@ -132,7 +134,7 @@ pub(crate) async fn start_run<P: Provider>(
             tracing::warn!(%run_id, error = &error as &dyn std::error::Error, "a child that came to be too late was not disposed of");
         }
         Err(payload) => {
-            let message = crate::error::message(payload);
+            let message = message(payload);
             tracing::warn!(%run_id, message, "a provider panicked while it disposed of a child that came to be too late");
         }
     }
@@ -143,12 +145,14 @@ pub(crate) async fn start_run<P: Provider>(
 async fn provider_start<P: Provider>(
     entry: &Arc<Entry<P>>,
     cell: &Arc<RunCell>,
-    body: RequestBody,
+    request: StartRequest,
 ) -> Result<P::Run, StartError> {
     let run_id = cell.identity.run_id;
-    let request = StartRequest::new(Arc::clone(cell), body);
-    let settlement = Settlement::new(Arc::clone(cell));
-    let start = AssertUnwindSafe(async { entry.provider.start(request, settlement).await }).catch_unwind();
+    let panicked = |message| StartError::Panicked { provider: Arc::clone(&entry.name), run_id, message };
+    let start = match contain(|| entry.provider.start(request, cell.settlement())) {
+        Ok(start) => AssertUnwindSafe(start).catch_unwind(),
+        Err(message) => return Err(panicked(message)),
+    };
     let given_up = async {
         cell.cancelled().await;
         tokio::time::sleep(cell.hub.cancel_grace()).await;
@@ -162,11 +166,7 @@ async fn provider_start<P: Provider>(
         (Ok(Ok(run)), _) => Ok(run),
         (_, Some(cause)) => Err(StartError::Cancelled { run_id, cause }),
         (Ok(Err(error)), None) => Err(error.of_run(&entry.name, run_id)),
-        (Err(payload), None) => Err(StartError::Panicked {
-            provider: Arc::clone(&entry.name),
-            run_id,
-            message: crate::error::message(payload),
-        }),
+        (Err(payload), None) => Err(panicked(message(payload))),
     }
 }
 

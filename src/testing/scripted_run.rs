@@ -94,12 +94,14 @@ impl<Steer: Presence, Resume: Presence> Run for ScriptedRun<Steer, Resume> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<Resume: Presence> Steerable for ScriptedRun<Present, Resume> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.send(content)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<Steer: Presence> Resumable for ScriptedRun<Steer, Present> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.follow_up(content, settlement);
