@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use subagent::testing::conformance::{Behaviour, Fixture, Resuming, Staged, StartProbe, Steering};
 use subagent::{
@@ -177,8 +178,9 @@ impl<Q: Quirk> Provider for Handmade<Q> {
     }
 }
 
-/// A child: a task and its inbox.
+/// A child: a task and its inbox, and what it has outside of the runtime, as a process would be.
 pub(crate) struct Child {
+    pub(crate) outside: Option<Alive>,
     pub(crate) task: Option<JoinHandle<()>>,
     pub(crate) inbox: Arc<Inbox>,
 }
@@ -194,7 +196,7 @@ impl Child {
             let _alive = alive;
             work.await;
         });
-        Self { task: Some(task), inbox }
+        Self { outside: None, task: Some(task), inbox }
     }
 
     pub(crate) fn abort(&mut self) {
@@ -316,7 +318,7 @@ impl Inbox {
 
 pub(crate) struct HandmadeRun<Q: Quirk> {
     plays: Plays,
-    world: Arc<World>,
+    pub(crate) world: Arc<World>,
     limit: Option<NonZeroU32>,
     pub(crate) child: Mutex<Child>,
     quirk: PhantomData<fn() -> Q>,
@@ -338,8 +340,8 @@ impl<Q: Quirk> Run for HandmadeRun<Q> {
     subagent::resumable!();
 
     async fn dispose(self) -> Result<(), DisposeError> {
-        let task = self.child.lock().unwrap().task.take();
-        let mut child = Child { task, inbox: self.inbox() };
+        let gone = Child { outside: None, task: None, inbox: self.inbox() };
+        let mut child = std::mem::replace(&mut *self.child.lock().unwrap(), gone);
         Q::dispose(&mut child).await?;
         if self.plays == Plays::Behaviour(Behaviour::FailsToDispose) {
             return Err(DisposeError::failed("a lock file is left"));
@@ -425,6 +427,11 @@ impl<Q: Quirk> Fixture for Bench<Q> {
 
     fn resuming(&self) -> Option<Resuming<Handmade<Q>>> {
         Some(Resuming::probe())
+    }
+
+    fn patience(&self) -> Duration {
+        // On a paused clock, but for the one check that has no clock of Tokio's.
+        Duration::from_secs(2)
     }
 }
 

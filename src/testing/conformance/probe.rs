@@ -163,7 +163,7 @@ async fn dispose<R: Run, O>(patience: Duration, settled: Settled<R, O>) -> Check
     disposed.map_err(|error| broken(chain(&error), "the child of a probe is disposed of without an error"))
 }
 
-fn outcome<O>(result: Result<&SubagentResult<O>, &RunFault>) -> Result<Outcome, String> {
+fn outcome<O>(result: Result<&SubagentResult<O>, RunFault>) -> Result<Outcome, String> {
     result.map(|result| result.clone().into_outcome()).map_err(|fault| fault.to_string())
 }
 

@@ -1,10 +1,10 @@
 //! Providers that go wrong when they end a child.
 
-use subagent::DisposeError;
 use subagent::testing::conformance::Promise;
+use subagent::{DisposeError, StartError};
 
 use super::violations;
-use crate::handmade::{Bench, Child, Quirk};
+use crate::handmade::{Alive, Bench, Child, HandmadeRun, Quirk};
 
 async fn assert_names<Q: Quirk>(expected: &[Promise]) {
     let broken = violations(&Bench::<Q>::new()).await;
@@ -89,11 +89,13 @@ async fn a_disposal_that_never_ends() {
 struct LeaksOnDrop;
 
 impl Quirk for LeaksOnDrop {
+    fn started(run: HandmadeRun<Self>) -> Result<HandmadeRun<Self>, StartError> {
+        run.child.lock().unwrap().outside = Some(Alive::new(&run.world));
+        Ok(run)
+    }
+
     fn drop_run(child: &mut Child) {
-        // What holds the child here is no runtime's task, as a process would be.
-        if let Some(task) = child.task.take() {
-            std::mem::forget(task);
-        }
+        Box::leak(Box::new(child.outside.take()));
     }
 }
 

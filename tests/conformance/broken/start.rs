@@ -4,7 +4,7 @@ use subagent::StartError;
 use subagent::testing::conformance::Promise;
 
 use super::assert_breaks;
-use crate::handmade::{HandmadeRun, Quirk};
+use crate::handmade::{Alive, HandmadeRun, Quirk};
 
 /// Its failed start leaves the child running.
 struct LeavesTheChildOfAFailedStart;
@@ -26,7 +26,7 @@ struct ForgetsTheChildOfADroppedStart;
 
 impl Quirk for ForgetsTheChildOfADroppedStart {
     async fn hang(run: HandmadeRun<Self>) -> Result<HandmadeRun<Self>, StartError> {
-        run.child.lock().unwrap().task = None;
+        Box::leak(Box::new(Alive::new(&run.world)));
         std::future::pending().await
     }
 }

@@ -23,6 +23,10 @@ pub(crate) async fn a_cancelled_child_settles_by_itself<F: Fixture, D: Door<F::P
             _ => bench.request(),
         };
         let live = bench.started::<D>(request).await?;
+        // Once before the child can have looked, and otherwise while it works.
+        if by != "the request's token" {
+            at_work(&bench).await;
+        }
         if by == "the handle" {
             live.cancel("the conformance suite says so");
             live.cancel("once more, which changes nothing");
@@ -91,11 +95,12 @@ pub(crate) async fn a_cancelled_run_leaves_its_siblings_alone<F: Fixture, D: Doo
     let bench = Bench::open(fixture, Behaviour::Waits)?;
     let one = bench.started::<D>(bench.request()).await?;
     let other = bench.started::<D>(bench.request()).await?;
+    at_work(&bench).await;
     one.cancel("the conformance suite says so");
     bench.in_time("a cancelled run", one.result()).await?.ok();
     dispose(&bench, one).await?;
     // What the other one is told by mistake, it has to be given the time to show.
-    tokio::time::sleep(short(short(bench.patience))).await;
+    at_work(&bench).await;
     let untouched = bench.events.ended(other.id()).is_none();
     ensure(
         untouched && bench.live() > 0,
@@ -104,6 +109,11 @@ pub(crate) async fn a_cancelled_run_leaves_its_siblings_alone<F: Fixture, D: Doo
     )?;
     dispose(&bench, other).await?;
     bench.shut_down("two disposals").await
+}
+
+/// Gives children a moment to get to where they wait.
+async fn at_work<P: crate::Provider>(bench: &Bench<P>) {
+    tokio::time::sleep(short(short(bench.patience))).await;
 }
 
 /// Waits until the child has reported all its text.

@@ -1,4 +1,3 @@
-use crate::erased::AnyRun;
 use crate::provider::Provider;
 use crate::run::{Presence, Run};
 use crate::testing::conformance::bench::{Bench, ByName, Door};
@@ -74,7 +73,7 @@ pub(crate) async fn runtime_capabilities_have_probes<F: Fixture, D: Door<F::Prov
     }
     let bench = Bench::open(fixture, Behaviour::Waits)?;
     let live = bench.started::<ByName>(bench.request()).await?;
-    let shown = live.run().map(|run: &AnyRun| (run.can_steer(), run.can_resume()));
+    let shown = Some((live.run().can_steer(), live.run().can_resume()));
     ensure(
         shown == Some((Steer::<F>::PRESENT, Resume::<F>::PRESENT)),
         || format!("an erased run says (can_steer, can_resume) = {shown:?}"),

@@ -1,6 +1,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use super::cancel::aborted;
 use crate::stop_reason::StopReason;
@@ -11,11 +12,15 @@ use crate::testing::conformance::{Behaviour, Fixture};
 /// At how many points a future is dropped.
 const POINTS: usize = 6;
 
-/// Polls the future until it has been pending so many times, and drops it then.
-async fn leave_after<T>(points: usize, future: impl Future<Output = T> + Send) -> Option<T> {
+/// Polls the future until it has been pending so many times, or is not woken any more, and drops it then.
+async fn leave_after<T>(
+    points: usize,
+    patience: Duration,
+    future: impl Future<Output = T> + Send,
+) -> Option<T> {
     let mut future = pin!(future);
     let mut pending = 0;
-    std::future::poll_fn(|context| {
+    let polled = std::future::poll_fn(|context| {
         if pending == points {
             return Poll::Ready(None);
         }
@@ -26,8 +31,8 @@ async fn leave_after<T>(points: usize, future: impl Future<Output = T> + Send) -
                 if pending == points { Poll::Ready(None) } else { Poll::Pending }
             }
         }
-    })
-    .await
+    });
+    tokio::time::timeout(patience / 40, polled).await.ok().flatten()
 }
 
 pub(crate) async fn a_start_dropped_half_way_leaves_no_child<F: Fixture, D: Door<F::Provider>>(
@@ -41,26 +46,23 @@ pub(crate) async fn a_start_dropped_half_way_leaves_no_child<F: Fixture, D: Door
                 Err(stop) => return Err(stop),
             };
             let bench = Bench::of(stage, fixture.patience())?;
-            // A start that hangs is not woken any more, once it hangs.
-            let leave = leave_after(points, D::start(&bench, bench.request()));
-            let started = tokio::time::timeout(bench.patience / 40, leave).await;
-            match started {
-                Ok(Some(Ok(live))) if behaviour == Behaviour::Waits => {
+            match leave_after(points, bench.patience, D::start(&bench, bench.request())).await {
+                Some(Ok(live)) if behaviour == Behaviour::Waits => {
                     drop(live);
                     bench.shut_down("a dropped run").await?;
                     break;
                 }
-                Ok(Some(Ok(live))) => {
+                Some(Ok(live)) => {
                     drop(live);
                     return Err(broken(
                         "the start succeeded",
                         "the provider staged for a start that hangs hangs",
                     ));
                 }
-                Ok(Some(Err(error))) => {
+                Some(Err(error)) => {
                     return Err(broken(chain(&error), "the staged provider starts a child"));
                 }
-                Ok(None) | Err(_) => {
+                None => {
                     let when = format!("a start that was dropped after {points} polls ({behaviour})");
                     bench.in_time("`Subagents::shutdown`", bench.subagents.shutdown()).await?;
                     // What was launched ends with the locals of `start`, whose drop cannot wait for it.
@@ -117,10 +119,10 @@ pub(crate) async fn a_dropped_wait_leaves_no_child<F: Fixture, D: Door<F::Provid
             let id = live.id();
             let wait = bench.patience;
             match way {
-                "settle" => drop(leave_after(points.min(1), live.settle()).await),
-                "collect" => drop(leave_after(points.min(1), live.collect()).await),
-                "settle_within" => drop(leave_after(points.min(1), live.settle_within(wait)).await),
-                _ => drop(leave_after(points, live.dispose()).await),
+                "settle" => drop(leave_after(points.min(1), wait, live.settle()).await),
+                "collect" => drop(leave_after(points.min(1), wait, live.collect()).await),
+                "settle_within" => drop(leave_after(points.min(1), wait, live.settle_within(wait)).await),
+                _ => drop(leave_after(points, wait, live.dispose()).await),
             }
             bench.shut_down(&format!("the drop of `{way}` after {points} polls")).await?;
             bench.events.pair(id)?;
@@ -130,12 +132,12 @@ pub(crate) async fn a_dropped_wait_leaves_no_child<F: Fixture, D: Door<F::Provid
         }
         let bench = Bench::open(fixture, Behaviour::Completes)?;
         let live = bench.started::<D>(bench.request()).await?;
-        drop(leave_after(points, live.collect()).await);
+        drop(leave_after(points, bench.patience, live.collect()).await);
         bench.shut_down(&format!("the drop of `collect` of a completing run after {points} polls")).await?;
     }
     let bench = Bench::open(fixture, Behaviour::Completes)?;
     let live = bench.started::<D>(bench.request()).await?;
-    drop(leave_after(1, live.result()).await);
+    drop(leave_after(1, bench.patience, live.result()).await);
     let completed = bench.in_time("a run that completes", live.result()).await?;
     ensure(
         completed.as_ref().is_ok_and(crate::SubagentResult::is_completed),
@@ -165,7 +167,7 @@ pub(crate) async fn a_run_dropped_without_a_runtime_ends_its_child<F: Fixture, D
         // No clock of Tokio's is left either.
         let deadline = std::time::Instant::now() + patience;
         while bench.live() > 0 && std::time::Instant::now() < deadline {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         let left = bench.live();
         ensure(
@@ -173,7 +175,13 @@ pub(crate) async fn a_run_dropped_without_a_runtime_ends_its_child<F: Fixture, D
             || format!("{left} live children after the runtime ended and the run was dropped"),
             "the run's own `Drop` ends the child at once: abort the task, kill the process group",
         )?;
-        aborted(&bench.events.pair(id)?.stop_reason, &StopReason::Aborted)
+        // A child that was a task of that runtime ended before the drop, without settling.
+        let reason = bench.events.pair(id)?.stop_reason;
+        ensure(
+            matches!(reason, StopReason::Aborted | StopReason::Error),
+            || format!("`Ended` carried `{reason}`"),
+            "a run that loses its runtime ends as aborted, or as failed where its child ended first",
+        )
     };
     match tokio::task::spawn_blocking(outlived).await {
         Ok(checked) => checked,

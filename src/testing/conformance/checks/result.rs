@@ -113,7 +113,7 @@ pub(crate) async fn a_settled_run_stays_as_it_is<F: Fixture, D: Door<F::Provider
     live.cancel("too late");
     let second = bench.in_time("a settled run", live.result()).await?;
     let settled = bench.in_time("a settled run", live.settle()).await?;
-    let third = settled.result().cloned().map_err(Clone::clone);
+    let third = settled.result().cloned();
     ensure(
         first == second && second == third,
         || format!("the result was {first:?}, then {second:?}, then {third:?}"),

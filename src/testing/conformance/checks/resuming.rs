@@ -80,7 +80,7 @@ async fn is_a_new_run<P: Provider, R: Run>(
 }
 
 fn says<R: Run>(settled: &Settled<R, NoOutput>, expected: &str) -> Checked {
-    let outcome = result(settled.result().cloned().map_err(Clone::clone))?;
+    let outcome = result(settled.result().cloned())?;
     let (reason, text) = (outcome.stop_reason(), outcome.text());
     ensure(
         *reason == StopReason::Completed && text == expected,
