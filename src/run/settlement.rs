@@ -1,7 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
@@ -24,9 +24,12 @@ pub struct Settlement {
     target: Option<Target>,
 }
 
+type Change = Box<dyn FnOnce(Outcome) -> Outcome + Send>;
+
 enum Target {
     Run,
-    Mapped(Box<dyn FnOnce(Outcome) -> Outcome + Send>, Box<Self>),
+    /// The mutex is never locked: it makes the settlement `Sync`, so that a child's future may borrow it.
+    Mapped(Mutex<Change>, Box<Self>),
     Wrapper(oneshot::Sender<Verdict>),
 }
 
@@ -68,7 +71,8 @@ impl Settlement {
     /// For wrappers: a settlement for the provider inside whose outcome passes through `change` first. A lost
     /// settlement and a panic pass by as they are.
     pub fn map(mut self, change: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
-        let target = self.target.take().map(|target| Target::Mapped(Box::new(change), Box::new(target)));
+        let target =
+            self.target.take().map(|target| Target::Mapped(Mutex::new(Box::new(change)), Box::new(target)));
         Self { cell: Arc::clone(&self.cell), target }
     }
 
@@ -118,6 +122,7 @@ impl Target {
         match self {
             Self::Run => cell.settle(verdict),
             Self::Mapped(change, next) => {
+                let change = change.into_inner().unwrap_or_else(PoisonError::into_inner);
                 let changed = verdict.map(|outcome| {
                     crate::error::contain(|| change(outcome)).unwrap_or_else(|message| {
                         Outcome::error(format!(
