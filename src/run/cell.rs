@@ -15,6 +15,7 @@ use super::CancelCause;
 use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::{UpdateLog, Updates};
+use crate::agent::is_empty_message;
 use crate::capability::CheckValue;
 use crate::content::{ContentBlock, ContentKinds};
 use crate::error::{RunFault, SteerError};
@@ -221,7 +222,7 @@ impl RunCell {
             outcome.stop_reason = cause.stop_reason();
             outcome.diagnostic.get_or_insert_with(|| cause.to_string());
         }
-        if outcome.output.is_empty() && !streamed.is_empty() {
+        if is_empty_message(&outcome.output) {
             outcome.output = streamed.into();
         }
         if outcome.stop_reason == StopReason::Completed && self.structured_requested {
