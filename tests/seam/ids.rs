@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use subagent::testing::{Script, ScriptedProvider};
 use subagent::{Outcome, Request, RunId, Subagents};
@@ -62,7 +63,7 @@ async fn a_chosen_id_is_the_runs_id_everywhere() {
     assert_eq!(recorder.run_ids(), [id, id]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_id_of_a_live_or_starting_run_is_refused() {
     let ready = Arc::new(Notify::new());
     let script = Script::new().wait_for(&ready).in_start();
@@ -73,7 +74,9 @@ async fn an_id_of_a_live_or_starting_run_is_refused() {
     while log.live_children() == 0 {
         tokio::task::yield_now().await;
     }
-    let error = handle.start(Request::new("second").run_id(id)).await.unwrap_err();
+    let second = handle.start(Request::new("second").run_id(id));
+    let second = tokio::time::timeout(Duration::from_mins(1), second).await;
+    let error = second.expect("refused without a wait").unwrap_err();
     assert_eq!((error.code(), error.run_id()), ("DUPLICATE_RUN", Some(id)));
     ready.notify_one();
     let first = starting.await.unwrap().unwrap();
