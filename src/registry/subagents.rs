@@ -70,7 +70,7 @@ impl Subagents {
         provider: P,
     ) -> Result<Registration<P>, RegisterError> {
         let name = name.into();
-        if name.is_empty() || name.trim() != &*name || name.contains(char::is_control) {
+        if name.is_empty() || name.trim() != &*name || name.contains(is_unseen) {
             return Err(RegisterError::InvalidName { name });
         }
         if self.0.hub.is_closed() {
@@ -89,7 +89,8 @@ impl Subagents {
         Ok(registration)
     }
 
-    /// Unregisters the provider of this name: no new runs start, and running children stay with their holders.
+    /// Unregisters the provider of this name: no new runs start, a start under way fails, and running children stay
+    /// with their holders.
     /// Returns whether there was one.
     #[expect(clippy::must_use_candidate, reason = "who unregisters need not care whether there was one")]
     pub fn unregister(&self, name: &str) -> bool {
@@ -196,6 +197,14 @@ impl Subagents {
         self.0.hub.listeners.tell(|| Event::ProviderRemoved { provider: Arc::clone(removed.name()) });
         true
     }
+}
+
+/// Control characters, line breaks, and characters without a shape of their own, by which two names could look
+/// alike. Joiners are left: scripts and emoji need them.
+fn is_unseen(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 impl Default for Subagents {

@@ -18,6 +18,7 @@ use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::UpdateLog;
+use crate::agent::is_empty_message;
 use crate::capability::OutputCheck;
 use crate::content::ContentKinds;
 use crate::error::RunFault;
@@ -224,7 +225,7 @@ impl RunCell {
             outcome.stop_reason = cause.stop_reason();
             outcome.diagnostic.get_or_insert_with(|| cause.to_string());
         }
-        if outcome.output.is_empty() && !streamed.is_empty() {
+        if is_empty_message(&outcome.output) {
             outcome.output = streamed.into();
         }
         if outcome.stop_reason == StopReason::Completed && self.structured_requested {

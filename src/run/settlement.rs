@@ -29,10 +29,12 @@ pub struct Settlement {
     held_by_task: bool,
 }
 
+type Change = Box<dyn FnOnce(Outcome) -> Outcome + Send>;
+
 enum Target {
     Run,
     /// The mutex is never locked: it makes a settlement `Sync`, so that a reference to it may live across an `.await`.
-    Mapped(Mutex<Box<dyn FnOnce(Outcome) -> Outcome + Send>>, Box<Self>),
+    Mapped(Mutex<Change>, Box<Self>),
     Wrapper(oneshot::Sender<Verdict>),
 }
 

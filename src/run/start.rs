@@ -120,14 +120,10 @@ pub(crate) async fn start_run<P: Provider>(
     cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
     let request = cell.start_request(body);
     let run = provider_start(&entry, &cell, request).await?;
-    let refused = match cell.first_ignored() {
-        Some(capability) => {
-            Some(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability })
-        }
-        None => cell.publish().err().map(|cause| StartError::Cancelled { run_id, cause }),
-    };
+    let Err(refused) = publish(&entry, &cell) else { return Ok(run) };
+    // A disposal may rely on the child's having been told.
+    cell.cancel(CancelCause::Disposed);
     drop(unpublished);
-    let Some(refused) = refused else { return Ok(run) };
     match AssertUnwindSafe(run.dispose_boxed()).catch_unwind().await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
@@ -139,6 +135,17 @@ pub(crate) async fn start_run<P: Provider>(
         }
     }
     Err(refused)
+}
+
+/// Publishes the run, unless it must not come to be after all.
+fn publish<P: Provider>(entry: &Entry<P>, cell: &Arc<RunCell>) -> Result<(), StartError> {
+    let run_id = cell.identity.run_id;
+    if let Some(capability) = cell.first_ignored() {
+        return Err(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability });
+    }
+    // The provider may have been unregistered while it was starting the child.
+    entry.check_open()?;
+    cell.publish().map_err(|cause| StartError::Cancelled { run_id, cause })
 }
 
 /// Calls the provider; a panic is contained, and a cancelled start has the grace to end by itself.
