@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -11,7 +12,8 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{CancelCause, Live, Run, RunCell};
+use super::dispose::dispose_in_background;
+use super::{CancelCause, Live, Run, RunCell, timer};
 use crate::content::{ContentBlock, ContentKind, ContentKinds};
 use crate::error::StartError;
 use crate::id::RunId;
@@ -108,6 +110,9 @@ pub(crate) async fn start_run<P: Provider>(
     if tokens.iter().flatten().any(CancellationToken::is_cancelled) {
         return Err(StartError::Cancelled { run_id, cause: CancelCause::Token });
     }
+    if body.time_limit.is_some() && !timer::is_there() {
+        return Err(StartError::NoTimer);
+    }
     cell.hub.add_run(&cell)?;
     // Wakes whoever waits on a run that never came to be, at whichever line this future ends or is dropped.
     let unpublished = AbandonOnDrop(Arc::clone(&cell));
@@ -124,18 +129,11 @@ pub(crate) async fn start_run<P: Provider>(
         }
         None => cell.publish().err().map(|cause| StartError::Cancelled { run_id, cause }),
     };
-    drop(unpublished);
     let Some(refused) = refused else { return Ok(run) };
-    match AssertUnwindSafe(run.dispose_boxed()).catch_unwind().await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            tracing::warn!(%run_id, error = &error as &dyn std::error::Error, "a child that came to be too late was not disposed of");
-        }
-        Err(payload) => {
-            let message = crate::error::message(payload);
-            tracing::warn!(%run_id, message, "a provider panicked while it disposed of a child that came to be too late");
-        }
-    }
+    // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.
+    let disposed = dispose_in_background(run, &cell);
+    drop(unpublished);
+    disposed.await;
     Err(refused)
 }
 
@@ -148,16 +146,9 @@ async fn provider_start<P: Provider>(
     let run_id = cell.identity.run_id;
     let request = cell.start_request(body);
     let settlement = cell.settlement();
-    let start = AssertUnwindSafe(async { entry.provider.start(request, settlement).await }).catch_unwind();
-    let given_up = async {
-        cell.cancelled().await;
-        tokio::time::sleep(cell.hub.cancel_grace()).await;
-    };
-    let started = tokio::select! {
-        biased;
-        started = start => started,
-        () = given_up => Ok(Err(StartError::failed("the start went on after it was cancelled"))),
-    };
+    let start = async { entry.provider.start(request, settlement).await };
+    let given_up = || StartError::failed("the start went on after it was cancelled");
+    let started = within_grace(cell, start).await.map(|started| started.unwrap_or_else(|| Err(given_up())));
     match (started, cell.cancel_cause()) {
         (Ok(Ok(run)), _) => Ok(run),
         (_, Some(cause)) => Err(StartError::Cancelled { run_id, cause }),
@@ -168,6 +159,26 @@ async fn provider_start<P: Provider>(
             message: crate::error::message(payload),
         }),
     }
+}
+
+/// What the provider's future returns, or its panic; `None` when it was cancelled and went on beyond the grace. Then it
+/// is dropped, and a panic in that is contained as well.
+pub(super) async fn within_grace<F: Future>(
+    cell: &RunCell,
+    future: F,
+) -> Result<Option<F::Output>, Box<dyn Any + Send>> {
+    let given_up = async {
+        cell.cancelled().await;
+        cell.pass(cell.hub.cancel_grace()).await;
+    };
+    let bounded = async {
+        tokio::select! {
+            biased;
+            output = future => Some(output),
+            () = given_up => None,
+        }
+    };
+    AssertUnwindSafe(bounded).catch_unwind().await
 }
 
 /// The first block of `content` that is not carried.
@@ -194,9 +205,18 @@ struct CancelOnWake(Weak<RunCell>);
 impl Wake for CancelOnWake {
     fn wake(self: Arc<Self>) {
         if let Some(cell) = self.0.upgrade() {
-            let cancelled = Arc::clone(&cell);
-            cell.spawn(async move { cancelled.cancel(CancelCause::Token) });
+            let cancelled = CancelOnDrop(Arc::clone(&cell));
+            cell.spawn(async move { drop(cancelled) });
         }
+    }
+}
+
+/// Cancels the run in its task, or at once where no runtime is left to run it.
+struct CancelOnDrop(Arc<RunCell>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel(CancelCause::Token);
     }
 }
 
