@@ -130,7 +130,6 @@ scenes! {
         with slow_start(Script::new().ignore_cancel()).complete("done").slow_dispose(50 * STEP);
     a_start_by_name: start_by_name with slow_start(Script::new()).wait(STEP).complete("done");
     a_start_whose_child_settles_inside_it: start with slow_start(Script::new()).complete("done").in_start().wait(STEP).in_start();
-    a_start_and_its_collection: start_and_collect with slow_start(Script::new()).wait(STEP).complete("done").slow_dispose(STEP);
     a_collection: collect with turn();
     a_collection_of_a_settled_run: collect_settled with turn().slow_dispose(2 * STEP);
     a_collection_of_a_deaf_child: collect with turn().ignore_cancel();
@@ -141,6 +140,20 @@ scenes! {
     a_settle_within_a_time: settle_within with turn();
     a_disposal: dispose with Script::new().hang().slow_dispose(STEP);
     a_resumption_and_its_collection: resume with turn();
+}
+
+fn whole_life() -> Script {
+    slow_start(Script::new()).wait(STEP).complete("done").slow_dispose(STEP)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_whole_life_of_a_run_can_be_left_at_every_poll() {
+    at_every_poll!(Rig::new(whole_life()), scenes::start_and_collect);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_whole_life_of_a_run_can_be_left_at_every_poll_beside_other_threads() {
+    at_every_poll!(Rig::with_grace(20 * STEP, whole_life()), scenes::start_and_collect);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use subagent::testing::Script;
 use subagent::{CancelCause, FollowUp, Outcome, Request, ResumeError, StartError, StopReason};
 use tokio::runtime::{Builder, Runtime};
@@ -26,10 +27,11 @@ fn without_timer() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
+/// A run that has said something.
 fn started_on(runtime: &Runtime, rig: &Rig) -> ScriptedLive {
     runtime.block_on(async {
         let run = rig.start().await;
-        let_others_run().await;
+        run.updates().next().await.unwrap().unwrap();
         run
     })
 }
