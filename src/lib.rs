@@ -52,6 +52,12 @@
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
 //!
+//! # Which provider supports what
+//!
+#![doc = include_str!("capability/table.md")]
+//!
+//! A wrapper that forwards, and `Arc<P>`, support what the provider inside does.
+//!
 //! # Results, errors and faults
 //!
 //! A child's own failure is a result: a [`StopReason`] other than [`Completed`](StopReason::Completed), with a
@@ -100,6 +106,7 @@ mod sync;
 pub mod testing;
 mod update;
 mod usage;
+pub mod wrap;
 
 pub use capability::{
     AnyOutput, Capabilities, Capability, CapabilityEntry, CapabilityKind, CapabilityNames, CapabilitySet,

@@ -6,6 +6,7 @@ mod collected;
 mod contract;
 mod dispose;
 mod follow_up;
+mod force_on_drop;
 mod inbox;
 mod live;
 mod macros;

@@ -41,6 +41,17 @@ pub enum StartError {
         /// What it supports.
         supported: Capabilities,
     },
+    /// The parent is bound by a restriction that the provider cannot pass on to its child.
+    #[error(
+        "the parent is bound by `{capability}`, which provider `{provider}` cannot keep its child to; \
+         delegate to a provider that supports `{capability}`"
+    )]
+    InheritedRestriction {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The name of the capability that the restriction is a value of.
+        capability: &'static str,
+    },
     /// The value asked for a capability is not of its type.
     #[error("the request's value for `{capability}` is not usable")]
     InvalidValue {
@@ -168,6 +179,7 @@ impl StartError {
             Self::NoRuntime => "NO_RUNTIME",
             Self::NoTimer => "NO_TIMER",
             Self::UnsupportedCapability { .. } => "UNSUPPORTED_CAPABILITY",
+            Self::InheritedRestriction { .. } => "INHERITED_RESTRICTION",
             Self::InvalidValue { .. } => "INVALID_VALUE",
             Self::AskedTwice { .. } => "ASKED_TWICE",
             Self::EmptyPrompt => "EMPTY_PROMPT",

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 
 use super::Hub;
-use crate::capability::{Capabilities, DepthLimit, OutputCheck};
+use crate::capability::{Capabilities, Capability, DepthLimit, OutputCheck, OutputSchema, ToolFilter};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
 use crate::error::{StartError, contain};
@@ -50,7 +50,7 @@ impl<P: Provider> Entry<P> {
             identity,
             content: self.content,
             check,
-            structured_requested: body.values.contains(<crate::OutputSchema as crate::Capability>::NAME),
+            structured_requested: body.values.contains(<OutputSchema as Capability>::NAME),
         };
         RunCell::new(setup, Arc::clone(&self.hub))
     }
@@ -76,6 +76,12 @@ impl<P: Provider> Entry<P> {
                 capability: capability.to_owned(),
                 source: source.into(),
             });
+        }
+        // A restriction of the parent is never lost on the way down.
+        let restricted = body.parent.as_ref().is_some_and(|parent| parent.tool_filter().is_some());
+        if restricted && !supported.contains(ToolFilter::NAME) {
+            let provider = Arc::clone(&self.name);
+            return Err(StartError::InheritedRestriction { provider, capability: ToolFilter::NAME });
         }
         if body.prompt.is_empty() {
             return Err(StartError::EmptyPrompt);

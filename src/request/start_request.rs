@@ -109,10 +109,15 @@ impl StartRequest {
         self.cell.check
     }
 
-    /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took
-    /// does not count for this one.
+    /// The same request once more, for a wrapper that starts one child after the other. What an earlier child took
+    /// does not count for this one, and what it said is not this one's output.
+    ///
+    /// Once the provider's `start` has returned, wait for [`Settlement::published`](crate::Settlement::published)
+    /// first, and look at [`first_untaken`](Self::first_untaken) when the child has started: the seam looks at the
+    /// first start alone.
     #[must_use]
     pub fn attempt(&self) -> Self {
+        self.cell.forget_streamed();
         self.cell.expect_taken(self.values.untaken());
         Self {
             cell: Arc::clone(&self.cell),

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::CancelCause;
+use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::UpdateLog;
@@ -137,6 +138,7 @@ impl RunCell {
             state.phase = if parked.is_some() { Phase::Ending } else { Phase::Live };
             parked
         };
+        self.done.notify_waiters();
         if let Some(verdict) = parked {
             self.end(verdict);
         }
@@ -299,6 +301,18 @@ impl RunCell {
         }
     }
 
+    /// Returns once the run is published, `true`, or its start was given up, `false`.
+    pub(super) async fn published(&self) -> bool {
+        loop {
+            let changed = self.done.notified();
+            match self.phase() {
+                Phase::Starting | Phase::Publishing => changed.await,
+                Phase::Live | Phase::Ending | Phase::Done => return true,
+                Phase::Abandoned => return false,
+            }
+        }
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         lock(&self.state).phase
     }
@@ -339,11 +353,11 @@ impl RunCell {
         lock(&self.state).cancel.clone()
     }
 
-    pub(super) async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) -> CancelCause {
         loop {
             let cancelled = self.cancelled.notified();
-            if self.cancel_cause().is_some() {
-                return;
+            if let Some(cause) = self.cancel_cause() {
+                return cause;
             }
             cancelled.await;
         }
@@ -417,14 +431,5 @@ impl State {
 fn wake<Id>(waiting: Vec<(Id, Waker)>) {
     for (_, waker) in waiting {
         waker.wake();
-    }
-}
-
-/// Settles the run when it is dropped, unless it is settled.
-pub(super) struct ForceOnDrop(pub(super) Arc<RunCell>);
-
-impl Drop for ForceOnDrop {
-    fn drop(&mut self) {
-        self.0.force();
     }
 }

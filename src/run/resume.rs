@@ -1,6 +1,6 @@
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -77,11 +77,13 @@ async fn begin<R: Resumable, O>(
     if let Some(limit) = follow_up.time_limit {
         cell.limit_time(limit);
     }
+    cell.hub.take_slot(cell).await.map_err(|cause| ResumeError::Cancelled { run_id, cause })?;
     let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
     let settlement = cell.settlement();
     let resume = async { run.resume(content, settlement).await };
     let given_up = || ResumeError::failed("the resumption went on after it was cancelled");
-    let resumed = within_grace(cell, resume).await.map(|resumed| resumed.unwrap_or_else(|| Err(given_up())));
+    let resumed = within_grace(cell, pin!(Some(resume))).await;
+    let resumed = resumed.map(|resumed| resumed.unwrap_or_else(|| Err(given_up())));
     match (resumed, cell.cancel_cause()) {
         (Ok(Ok(())), _) => {
             let Err(cause) = cell.publish() else { return Ok(()) };

@@ -69,8 +69,8 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// [`RunFault`] when the provider broke its promise, so that there is no result. A child's own failure is a
     /// result.
-    pub fn result(&self) -> Result<&SubagentResult<O>, &RunFault> {
-        self.result.as_ref()
+    pub fn result(&self) -> Result<&SubagentResult<O>, RunFault> {
+        self.result.as_ref().map_err(Clone::clone)
     }
 
     /// The structured value that the request asked for. A completed run has it.

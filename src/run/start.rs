@@ -3,7 +3,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 use super::dispose::dispose_in_background;
 use super::{CancelCause, Live, Run, RunCell, timer};
 use crate::content::{ContentBlock, ContentKind, ContentKinds};
-use crate::error::StartError;
+use crate::error::{StartError, contain, message};
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
-use crate::request::RequestBody;
+use crate::request::{RequestBody, StartRequest};
 
 /// A run that is starting: a future of its [`Live`] handle.
 ///
@@ -122,7 +122,9 @@ pub(crate) async fn start_run<P: Provider>(
     if let Some(limit) = body.time_limit {
         cell.limit_time(limit);
     }
-    let run = provider_start(&entry, &cell, body).await?;
+    cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
+    let request = cell.start_request(body);
+    let run = provider_start(&entry, &cell, request).await?;
     let refused = match cell.first_ignored() {
         Some(capability) => {
             Some(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability })
@@ -141,44 +143,50 @@ pub(crate) async fn start_run<P: Provider>(
 async fn provider_start<P: Provider>(
     entry: &Arc<Entry<P>>,
     cell: &Arc<RunCell>,
-    body: RequestBody,
+    request: StartRequest,
 ) -> Result<P::Run, StartError> {
     let run_id = cell.identity.run_id;
-    let request = cell.start_request(body);
-    let settlement = cell.settlement();
-    let start = async { entry.provider.start(request, settlement).await };
+    let panicked = |message| StartError::Panicked { provider: Arc::clone(&entry.name), run_id, message };
+    let start = match contain(|| entry.provider.start(request, cell.settlement())) {
+        Ok(start) => start,
+        Err(message) => return Err(panicked(message)),
+    };
     let given_up = || StartError::failed("the start went on after it was cancelled");
-    let started = within_grace(cell, start).await.map(|started| started.unwrap_or_else(|| Err(given_up())));
+    let started = within_grace(cell, pin!(Some(start))).await;
+    let started = started.map(|started| started.unwrap_or_else(|| Err(given_up())));
     match (started, cell.cancel_cause()) {
         (Ok(Ok(run)), _) => Ok(run),
         (_, Some(cause)) => Err(StartError::Cancelled { run_id, cause }),
         (Ok(Err(error)), None) => Err(error.of_run(&entry.name, run_id)),
-        (Err(payload), None) => Err(StartError::Panicked {
-            provider: Arc::clone(&entry.name),
-            run_id,
-            message: crate::error::message(payload),
-        }),
+        (Err(payload), None) => Err(panicked(message(payload))),
     }
 }
 
-/// What the provider's future returns, or its panic; `None` when it was cancelled and went on beyond the grace. Then it
-/// is dropped, and a panic in that is contained as well.
+/// What the provider's future returns, or its panic; `None` when it was cancelled and went on beyond the grace. Either
+/// way the future is dropped, and a panic in that is contained as well.
 pub(super) async fn within_grace<F: Future>(
     cell: &RunCell,
-    future: F,
+    mut future: Pin<&mut Option<F>>,
 ) -> Result<Option<F::Output>, Box<dyn Any + Send>> {
+    let output = std::future::poll_fn(|context| match future.as_mut().as_pin_mut() {
+        Some(future) => future.poll(context).map(Some),
+        None => Poll::Ready(None),
+    });
     let given_up = async {
         cell.cancelled().await;
-        cell.pass(cell.hub.cancel_grace()).await;
+        // Most starts are not cancelled: the timer has no place in their box.
+        Box::pin(cell.pass(cell.hub.cancel_grace())).await;
     };
-    let bounded = async {
-        tokio::select! {
-            biased;
-            output = future => Some(output),
-            () = given_up => None,
-        }
+    let output = tokio::select! {
+        biased;
+        output = AssertUnwindSafe(output).catch_unwind() => output,
+        () = given_up => Ok(None),
     };
-    AssertUnwindSafe(bounded).catch_unwind().await
+    if let Err(message) = contain(|| future.set(None)) {
+        let run_id = cell.identity.run_id;
+        tracing::warn!(%run_id, message, "a provider panicked while what it had begun was dropped");
+    }
+    output
 }
 
 /// The first block of `content` that is not carried.

@@ -10,6 +10,8 @@ mod limits;
 mod model;
 #[cfg(feature = "typed-output")]
 mod output;
+mod parallel;
+mod random;
 mod steering;
 mod support;
 mod tools;

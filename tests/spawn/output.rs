@@ -309,7 +309,7 @@ async fn a_fork_delivers_too() {
     let model = ScriptedModel::new().reply(says("read")).reply(delivers(report()).usage(1, 2));
     let mut top = subagent::agent::Agent::builder(Arc::new(model)).build();
     top.run_turn(vec!["read it".into()], subagent::agent::TurnOptions::new()).await;
-    let top = Parent::from(&top.as_caller(CancellationToken::default(), UsageLedger::default()));
+    let top = Parent::from(&top.as_caller(CancellationToken::new(), UsageLedger::new()));
     let subagents = subagent::Subagents::new();
     let fork = subagents.register("fork", Fork::new()).unwrap();
     let run = fork.start(Request::new("report").parent(&top).output::<Report>()).await.unwrap();

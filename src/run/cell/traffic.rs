@@ -1,4 +1,4 @@
-//! What goes between a run's child and who holds or watches the run: updates and messages.
+//! What goes through a run while it works: updates from its child, messages to it.
 
 use std::task::{Poll, Waker};
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{RunCell, wake};
 use crate::content::ContentBlock;
 use crate::error::SteerError;
-use crate::run::updates::Updates;
+use crate::run::Updates;
 use crate::sync::lock;
 use crate::update::Update;
 
@@ -25,6 +25,16 @@ impl RunCell {
         };
         wake(watchers);
         drop(dropped);
+    }
+
+    /// The text that the child streamed so far: its last non-empty message.
+    pub(in crate::run) fn streamed(&self) -> String {
+        lock(&self.state).transcript.last_message()
+    }
+
+    /// Another child begins in the same run: what the one before said is not its own.
+    pub(crate) fn forget_streamed(&self) {
+        lock(&self.state).transcript.clear();
     }
 
     pub(in crate::run) fn watch_updates(&self) -> u64 {
