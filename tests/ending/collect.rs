@@ -1,7 +1,8 @@
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use subagent::testing::Script;
-use subagent::{DisposeError, Outcome, RunFault, StopReason};
+use subagent::testing::{Script, ScriptedProvider};
+use subagent::{DisposeError, Outcome, Request, RunFault, StopReason, Subagents};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -181,13 +182,28 @@ async fn a_run_ends_and_gives_its_slot_back_although_nobody_collects_it() {
     assert_eq!(rig.events.reasons(), vec![StopReason::Completed; 50]);
     assert!(rig.subagents.runs().is_empty());
     assert_eq!(rig.log.live_children(), 0);
-    // Their ids are free again, and the handles still have the results.
     for run in &runs {
         assert!(rig.subagents.control(run.id()).is_none());
         assert_eq!(run.result().await.unwrap().text(), "done");
     }
+    // No trace of it is kept but by its handle: even the id is free.
+    let again = rig.started(Request::new("go").run_id(runs[0].id())).await.unwrap();
+    again.dispose().await.unwrap();
     rig.leaves_nothing().await;
     drop(runs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_run_that_nobody_collects_is_in_nobodys_way() {
+    let subagents = Subagents::builder().max_concurrent(NonZeroUsize::MIN).build();
+    let rig = Rig::with(subagents, ScriptedProvider::new(Script::new().wait(SECOND).complete("done")));
+    let first = rig.start().await;
+    let begin = Instant::now();
+    let second = rig.start().await;
+    assert_eq!(begin.elapsed(), SECOND);
+    assert_eq!(second.collect().await.into_result().unwrap().text(), "done");
+    first.dispose().await.unwrap();
+    rig.leaves_nothing().await;
 }
 
 #[tokio::test(start_paused = true)]
