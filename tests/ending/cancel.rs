@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::custom::{Custom, CustomRun};
-use crate::support::{Events, GRACE, Rig, SECOND, let_others_run, poll_pending, registered};
+use crate::support::{Events, GRACE, Rig, SECOND, in_time, let_others_run, poll_pending, registered};
 
 fn parent() -> Parent {
     Parent::new("agent", "session")
@@ -28,7 +28,7 @@ async fn a_child_that_listens_settles_by_itself_and_at_once() {
     let_others_run().await;
     let begin = Instant::now();
     run.cancel("no longer needed");
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!(begin.elapsed(), std::time::Duration::ZERO);
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "so far"));
     assert_eq!(result.diagnostic(), Some("cancelled: no longer needed"));
@@ -42,7 +42,7 @@ async fn a_cancel_without_a_reason_does_the_same() {
     let run = rig.start().await;
     let_others_run().await;
     run.cancel("");
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "so far"));
     assert_eq!(result.diagnostic(), Some("cancelled"));
 }
@@ -54,7 +54,7 @@ async fn a_wedged_child_is_settled_after_the_grace_with_the_text_so_far() {
     let_others_run().await;
     let begin = Instant::now();
     run.cancel("enough");
-    let result = run.result().await.unwrap();
+    let result = in_time(run.result()).await.unwrap();
     assert_eq!(begin.elapsed(), GRACE);
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "so far"));
     assert_eq!(result.diagnostic(), Some("cancelled: enough"));
@@ -85,7 +85,7 @@ async fn without_a_grace_a_wedged_child_is_settled_at_once() {
     let_others_run().await;
     let begin = Instant::now();
     run.cancel("enough");
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert!(begin.elapsed() < SECOND, "{:?}", begin.elapsed());
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "so far"));
     rig.leaves_nothing().await;
@@ -102,7 +102,7 @@ async fn an_endless_grace_leaves_the_end_to_the_child() {
     run.cancel("enough");
     let run = run.settle_within(3_600 * SECOND).await.unwrap_err();
     go.notify_one();
-    assert_eq!(run.collect().await.into_result().unwrap().stop_reason(), &StopReason::Aborted);
+    assert_eq!(in_time(run.collect()).await.into_result().unwrap().stop_reason(), &StopReason::Aborted);
     rig.leaves_nothing().await;
 }
 
@@ -119,7 +119,7 @@ async fn the_first_reason_stands_and_a_second_cancel_changes_nothing() {
     run.cancel("second");
     control.cancel("third");
     token.cancel();
-    let result = run.result().await.unwrap();
+    let result = in_time(run.result()).await.unwrap();
     assert_eq!(begin.elapsed(), GRACE);
     assert_eq!(result.diagnostic(), Some("cancelled: first"));
     run.cancel("fourth");
@@ -137,7 +137,7 @@ async fn a_cancel_after_the_end_is_no_cancel() {
     run.result().await.unwrap();
     run.cancel("too late");
     assert_eq!(run.cancellation().cause(), None);
-    assert_eq!(run.collect().await.into_result().unwrap().stop_reason(), &StopReason::Completed);
+    assert_eq!(in_time(run.collect()).await.into_result().unwrap().stop_reason(), &StopReason::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn stopping_again_and_again_hides_neither_updates_nor_events() {
     }
     let seen: Vec<_> = updates.collect().await;
     assert_eq!(seen.len(), 1);
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "still here"));
     assert_eq!(result.diagnostic(), Some("gave up"), "the child's own words are kept");
     assert_eq!((rig.events.started().len(), rig.events.reasons()), (1, vec![StopReason::Aborted]));
@@ -176,7 +176,7 @@ async fn each_of_the_requests_and_the_parents_token_cancels() {
         if parent_fires {
             of_parent.cancel();
         }
-        let result = run.collect().await.into_result().unwrap();
+        let result = in_time(run.collect()).await.into_result().unwrap();
         assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "so far"));
         assert_eq!(result.diagnostic(), Some("cancelled by the caller's token"));
         assert_eq!(rig.events.reasons(), [StopReason::Aborted]);
@@ -216,7 +216,7 @@ async fn a_parents_cancel_reaches_grandchildren_through_the_runs_token() {
     }
     top.cancel();
     for run in runs {
-        assert_eq!(run.collect().await.into_result().unwrap().stop_reason(), &StopReason::Aborted);
+        assert_eq!(in_time(run.collect()).await.into_result().unwrap().stop_reason(), &StopReason::Aborted);
     }
     rig.leaves_nothing().await;
 }
@@ -276,7 +276,7 @@ async fn a_cancel_in_the_tick_of_the_start_is_aborted_and_not_failed() {
     let run = rig.start().await;
     let id = run.id();
     run.cancel("changed my mind");
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!(result.stop_reason(), &StopReason::Aborted);
     assert!(result.output().is_empty());
     assert_eq!(rig.events.started(), [id]);
@@ -298,7 +298,7 @@ async fn a_cancel_in_the_moment_of_publication_gives_a_run_with_an_id_that_settl
     });
     let run = rig.start().await;
     let id = run.id();
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!(result.stop_reason(), &StopReason::Aborted);
     assert_eq!(result.diagnostic(), Some("cancelled: refused by an observer"));
     assert_eq!(rig.events.ended(), [(id, StopReason::Aborted)]);
@@ -420,7 +420,7 @@ async fn what_completed_in_spite_of_a_cancel_stays_completed() {
     let rig = Rig::new(Script::new().ignore_cancel().wait(SECOND).complete("made it"));
     let run = rig.start().await;
     run.cancel("too late");
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Completed, "made it"));
     assert_eq!(result.diagnostic(), None);
     assert_eq!(rig.events.reasons(), [StopReason::Completed]);
@@ -446,7 +446,7 @@ async fn a_cancellation_owns_every_other_outcome() {
         let run = rig.start().await;
         run.cancel("stop");
         go.notify_one();
-        let result = run.collect().await.into_result().unwrap();
+        let result = in_time(run.collect()).await.into_result().unwrap();
         assert_eq!(result.stop_reason(), &StopReason::Aborted, "{shown}");
         assert!(result.diagnostic().is_some());
         assert_eq!(rig.events.reasons(), [StopReason::Aborted], "{shown}");
@@ -463,7 +463,7 @@ async fn an_observer_cancels_by_id() {
     control.cancel("seen enough");
     control.settled().await;
     assert_eq!(control.state(), RunState::Settled);
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Aborted, "so far"));
     assert_eq!(result.diagnostic(), Some("cancelled: seen enough"));
     // The view outlives the run and keeps nothing alive.
@@ -576,7 +576,7 @@ async fn a_closed_inbox_drops_a_message_that_cancels_outside_of_its_lock() {
     let block = ContentBlock::Provider(ProviderBlock::new(CancelsOnDrop(control)));
     let refused = from_provider.recv().unwrap().send(vec![block]);
     assert!(matches!(refused, Err(SteerError::Settled)));
-    let result = run.collect().await.into_result().unwrap();
+    let result = in_time(run.collect()).await.into_result().unwrap();
     assert_eq!(result.diagnostic(), Some("cancelled: its message was dropped"));
 }
 
@@ -629,7 +629,7 @@ async fn siblings_are_independent() {
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::Completed, "well done"));
     let mut ends = Vec::new();
     for run in runs {
-        ends.push(run.collect().await.result.map(|result| result.stop_reason().clone()).ok());
+        ends.push(in_time(run.collect()).await.result.map(|result| result.stop_reason().clone()).ok());
     }
     assert_eq!(ends, [Some(StopReason::Error), Some(StopReason::Error), None]);
     assert_eq!(wedged.collect().await.into_result().unwrap().stop_reason(), &StopReason::Aborted);
@@ -672,7 +672,7 @@ async fn a_cancel_works_for_every_provider_and_by_name() {
         let run = provider.start(Request::new("go")).await.unwrap();
         let_others_run().await;
         run.cancel("stop");
-        let collected = run.collect().await;
+        let collected = in_time(run.collect()).await;
         collected.disposal.unwrap();
         let result = collected.result.unwrap();
         assert_eq!(result.stop_reason(), &StopReason::Aborted, "{}", provider.name());

@@ -186,9 +186,6 @@ async fn a_run_ends_and_gives_its_slot_back_although_nobody_collects_it() {
         assert!(rig.subagents.control(run.id()).is_none());
         assert_eq!(run.result().await.unwrap().text(), "done");
     }
-    // No trace of it is kept but by its handle: even the id is free.
-    let again = rig.started(Request::new("go").run_id(runs[0].id())).await.unwrap();
-    again.dispose().await.unwrap();
     rig.leaves_nothing().await;
     drop(runs);
 }
@@ -202,8 +199,19 @@ async fn a_settled_run_that_nobody_collects_is_in_nobodys_way() {
     let second = rig.start().await;
     assert_eq!(begin.elapsed(), SECOND);
     assert_eq!(second.collect().await.into_result().unwrap().text(), "done");
-    first.dispose().await.unwrap();
     rig.leaves_nothing().await;
+    first.dispose().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_settled_run_nothing_is_kept_but_by_its_handle() {
+    let rig = Rig::new(Script::new().complete("done"));
+    let first = rig.start().await;
+    first.result().await.unwrap();
+    // Even its id is free.
+    let again = rig.started(Request::new("go").run_id(first.id())).await.unwrap();
+    again.dispose().await.unwrap();
+    first.dispose().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -137,6 +137,11 @@ impl Events {
     }
 }
 
+/// Waits for what must come, on a clock that is paused: a seam that forgets it fails the test and does not hang it.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(3_600 * SECOND, future).await.expect("it never comes")
+}
+
 /// Polls `future` at most `polls` times, each time it is woken, and drops it if it is not ready by then.
 pub(crate) async fn poll_times<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = Box::pin(future);
