@@ -26,6 +26,9 @@ pub enum StartError {
     /// There is no Tokio runtime here.
     #[error("a run starts on a Tokio runtime, and none is running here; await the start inside of one")]
     NoRuntime,
+    /// The request bounds the run in time, and the Tokio runtime has no timer.
+    #[error("the request has a time limit, and this Tokio runtime has no timer; build it with `enable_time`")]
+    NoTimer,
     /// The provider lacks a capability that the request asks for.
     #[error(
         "provider `{provider}` does not support the start-time capability `{capability}`; it supports: {supported}"
@@ -174,6 +177,7 @@ impl StartError {
             Self::Unregistered { .. } => "UNREGISTERED",
             Self::ShutDown => "SHUT_DOWN",
             Self::NoRuntime => "NO_RUNTIME",
+            Self::NoTimer => "NO_TIMER",
             Self::UnsupportedCapability { .. } => "UNSUPPORTED_CAPABILITY",
             Self::InheritedRestriction { .. } => "INHERITED_RESTRICTION",
             Self::InvalidValue { .. } => "INVALID_VALUE",

@@ -175,7 +175,8 @@ impl Subagents {
     }
 
     /// Refuses new runs and registrations, cancels every live run, and waits until all have settled and every
-    /// disposal in the background has ended. Handles that their holders keep stay with them.
+    /// disposal in the background has ended. Handles that their holders keep stay with them, and so does a start that
+    /// nobody polls any more: it is given up after a while, and fails when it is polled again.
     ///
     /// # Cancel safety
     ///

@@ -38,7 +38,7 @@ fn start_errors() -> Vec<Case> {
     let provider = || "spawn".into();
     let of = |error: StartError, has_cause| case(error, StartError::code, has_cause);
     vec![
-        of(StartError::NoProvider(NoProvider::Unknown { name: "spwn".into(), known: vec![] }), false),
+        of(StartError::NoProvider(NoProvider::Unknown { name: "spawm".into(), known: vec![] }), false),
         of(StartError::Unregistered { provider: provider() }, false),
         of(StartError::ShutDown, false),
         of(StartError::NoRuntime, false),
