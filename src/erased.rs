@@ -19,6 +19,7 @@ pub struct AnyRun<S = Absent, R = Absent> {
 }
 
 impl AnyRun {
+    /// What [`Run::erase`] makes of a run that is not erased already.
     pub(crate) fn new<R: Run>(run: R) -> Self {
         Self { run: Box::new(run), known: PhantomData }
     }
@@ -65,6 +66,10 @@ impl<S: Presence, R: Presence> Run for AnyRun<S, R> {
 
     fn dispose_boxed(self) -> BoxFuture<'static, Result<(), DisposeError>> {
         self.run.dispose_erased()
+    }
+
+    fn erase(self) -> AnyRun {
+        self.known_as()
     }
 }
 
@@ -142,7 +147,7 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
 impl<R: Run, O> Live<R, O> {
     /// Forgets the run's type, so that runs of several providers can be held together.
     pub fn erase(self) -> Live<AnyRun, O> {
-        self.map_run(AnyRun::new)
+        self.map_run(R::erase)
     }
 
     fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Live<T, O> {

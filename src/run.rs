@@ -18,6 +18,7 @@ mod settled;
 mod settlement;
 mod start;
 mod steer;
+mod timer;
 mod transcript;
 mod updates;
 mod wrong_state;

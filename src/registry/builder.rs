@@ -18,7 +18,8 @@ impl SubagentsBuilder {
     }
 
     /// Sets how long a cancelled child has to settle by itself before the seam settles in its place; 2 s by
-    /// default. A start that the caller left is driven on for as long.
+    /// default. A start that the caller left is driven on for as long. On a Tokio runtime without a timer there is
+    /// no grace.
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.cancel_grace = grace;
         self

@@ -13,7 +13,7 @@ use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::request::RequestBody;
-use crate::run::{RunCell, Setup, first_uncarried, start_run};
+use crate::run::{Run, RunCell, Setup, first_uncarried, start_run};
 
 /// One registered provider.
 pub(crate) struct Entry<P> {
@@ -55,14 +55,21 @@ impl<P: Provider> Entry<P> {
         RunCell::new(setup, Arc::clone(&self.hub))
     }
 
+    /// Whether new runs may still come to be here.
+    pub(crate) fn check_open(&self) -> Result<(), StartError> {
+        if self.open.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            Err(StartError::Unregistered { provider: Arc::clone(&self.name) })
+        }
+    }
+
     /// What is checked before the provider is asked: every refusal here leaves no trace.
     pub(crate) fn check(&self, body: &RequestBody) -> Result<(), StartError> {
         if self.hub.is_closed() {
             return Err(StartError::ShutDown);
         }
-        if !self.open.load(Ordering::Acquire) {
-            return Err(StartError::Unregistered { provider: Arc::clone(&self.name) });
-        }
+        self.check_open()?;
         if let Some(capability) = body.values.asked_twice() {
             return Err(StartError::AskedTwice { capability });
         }
@@ -162,6 +169,6 @@ impl<P: Provider> ErasedEntry for Entry<P> {
         cell: Arc<RunCell>,
         body: RequestBody,
     ) -> BoxFuture<'static, Result<AnyRun, StartError>> {
-        Box::pin(async move { start_run(self, cell, body).await.map(AnyRun::new) })
+        Box::pin(async move { start_run(self, cell, body).await.map(Run::erase) })
     }
 }

@@ -112,7 +112,7 @@ impl Hub {
             cell.cancel(CancelCause::Shutdown);
         }
         for cell in &runs {
-            cell.gone().await;
+            cell.gone_or_forsaken().await;
         }
         self.tasks.close();
         self.tasks.wait().await;

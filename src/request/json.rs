@@ -91,6 +91,19 @@ pub enum MismatchedCapabilities {
     },
 }
 
+impl MismatchedCapabilities {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotAsked { .. } => "CAPABILITY_NOT_ASKED",
+            Self::LeftOut { .. } => "CAPABILITY_LEFT_OUT",
+            Self::OtherType { .. } => "OTHER_CAPABILITY_TYPE",
+            Self::Malformed { .. } => "INVALID_VALUE",
+        }
+    }
+}
+
 /// The portable part of a request: all but its parent and its cancellation token.
 #[derive(Serialize)]
 struct Written<'a> {

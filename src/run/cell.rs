@@ -1,5 +1,6 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod runtime;
 mod traffic;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::UpdateLog;
+use crate::agent::is_empty_message;
 use crate::capability::OutputCheck;
 use crate::content::ContentKinds;
 use crate::error::RunFault;
@@ -153,6 +155,8 @@ impl RunCell {
                     if state.verdict.is_none() {
                         state.verdict = Some(verdict);
                     }
+                    drop(state);
+                    self.done.notify_waiters();
                     return;
                 }
                 Phase::Live => state.phase = Phase::Ending,
@@ -169,17 +173,19 @@ impl RunCell {
     }
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
-    pub(super) fn abandon(&self) {
-        let (verdict, tokens, watchers) = {
+    pub(crate) fn abandon(&self) {
+        let (verdict, tokens, watchers, readers) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
-            (state.verdict.take(), std::mem::take(&mut state.watches), state.updates.close())
+            let tokens = std::mem::take(&mut state.watches);
+            (state.verdict.take(), tokens, state.updates.close(), state.messages.stop())
         };
         drop((verdict, tokens));
         wake(watchers);
+        wake(readers);
         self.hub.remove_run(self.identity.run_id);
         self.done.notify_waiters();
     }
@@ -224,7 +230,7 @@ impl RunCell {
             outcome.stop_reason = cause.stop_reason();
             outcome.diagnostic.get_or_insert_with(|| cause.to_string());
         }
-        if outcome.output.is_empty() && !streamed.is_empty() {
+        if is_empty_message(&outcome.output) {
             outcome.output = streamed.into();
         }
         if outcome.stop_reason == StopReason::Completed && self.structured_requested {
@@ -263,6 +269,36 @@ impl RunCell {
                 return;
             }
             done.await;
+        }
+    }
+
+    /// Returns once the run is settled as far as it can be before it is published. A cancelled one is within the
+    /// grace.
+    pub(super) async fn parked(&self) {
+        loop {
+            let done = self.done.notified();
+            if lock(&self.state).verdict.is_some() || self.phase() == Phase::Abandoned {
+                return;
+            }
+            done.await;
+        }
+    }
+
+    /// Returns once the run has settled or its start was given up. A start that nobody polls any more cannot end by
+    /// itself: it is given up when it had the grace twice.
+    pub(crate) async fn gone_or_forsaken(&self) {
+        let patience = async {
+            self.pass(self.hub.cancel_grace().saturating_mul(2).saturating_add(Duration::from_secs(1))).await;
+            // Where there is no timer, whoever polls the start has at least a turn to do so.
+            tokio::task::yield_now().await;
+            if self.phase() != Phase::Starting {
+                self.gone().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.gone() => {}
+            () = patience => self.abandon(),
         }
     }
 
@@ -309,7 +345,7 @@ impl RunCell {
         self.spawn(async move {
             tokio::select! {
                 () = guard.0.gone() => {}
-                () = tokio::time::sleep(grace) => {}
+                () = guard.0.pass(grace) => {}
             }
         });
     }
@@ -350,25 +386,12 @@ impl RunCell {
         self.spawn(async move {
             let passed = tokio::select! {
                 () = cell.gone() => false,
-                () = tokio::time::sleep(limit) => true,
+                () = cell.pass(limit) => true,
             };
             if passed {
                 cell.cancel(CancelCause::TimeLimit);
             }
         });
-    }
-
-    // ---- the runtime that the run lives on
-
-    pub(super) fn enter(&self, runtime: Handle) {
-        self.runtime.get_or_init(|| runtime);
-    }
-
-    /// Spawns on the run's own runtime; `Subagents::shutdown` waits for it.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = self.runtime.get() {
-            self.hub.spawn_on(task, runtime);
-        }
     }
 
     // ---- capability values

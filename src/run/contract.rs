@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 
 use super::{Presence, Present, Settlement};
 use crate::content::ContentBlock;
+use crate::erased::AnyRun;
 use crate::error::{DisposeError, ResumeError, SteerError};
 
 /// What a provider starts: a running child.
@@ -106,6 +107,12 @@ pub trait Run: Send + Sync + Sized + 'static {
     #[doc(hidden)]
     fn dispose_boxed(self) -> BoxFuture<'static, Result<(), DisposeError>> {
         Box::pin(self.dispose())
+    }
+
+    /// The run with its type forgotten; an erased run stays the one that it is.
+    #[doc(hidden)]
+    fn erase(self) -> AnyRun {
+        AnyRun::new(self)
     }
 }
 

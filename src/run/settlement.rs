@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::cell::Verdict;
-use super::{Cancellation, Inbox, InboxSender, Progress, RunCell, inbox};
+use super::{CancelCause, Cancellation, Inbox, InboxSender, Progress, RunCell, inbox};
 use crate::content::Output;
 use crate::error::{RunFault, StartError};
 use crate::event::RunInfo;
@@ -20,7 +20,7 @@ use crate::stop_reason::StopReason;
 ///
 /// Dropping it without settling is a fault of the provider, [`RunFault::SettlementLost`]; dropping it in a panic
 /// means that the child panicked, which is a result with [`StopReason::Error`](crate::StopReason::Error); dropping
-/// it after a cancellation settles the run as cancelled.
+/// it after a cancellation, or with the run's whole runtime, settles the run as cancelled.
 #[must_use = "dropping a `Settlement` without settling is a fault of the provider; call `settle`"]
 pub struct Settlement {
     cell: Arc<RunCell>,
@@ -29,10 +29,12 @@ pub struct Settlement {
     held_by_task: bool,
 }
 
+type Change = Box<dyn FnOnce(Outcome) -> Outcome + Send>;
+
 enum Target {
     Run,
     /// The mutex is never locked: it makes a settlement `Sync`, so that a reference to it may live across an `.await`.
-    Mapped(Mutex<Box<dyn FnOnce(Outcome) -> Outcome + Send>>, Box<Self>),
+    Mapped(Mutex<Change>, Box<Self>),
     Wrapper(oneshot::Sender<Verdict>),
 }
 
@@ -187,7 +189,11 @@ impl Drop for Settlement {
             self.end(Ok(Outcome::new(StopReason::Aborted)));
         } else if std::thread::panicking() {
             self.end(Ok(Outcome::error("the child panicked")));
-        } else {
+        } else if self.target.is_some() {
+            if self.cell.runtime_is_gone() {
+                // Its child was dropped with everything else on the runtime, which is nobody's fault.
+                self.cell.cancel(CancelCause::RuntimeGone);
+            }
             self.end(Err(RunFault::SettlementLost { run_id: self.run_id() }));
         }
     }

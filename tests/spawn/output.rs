@@ -205,7 +205,9 @@ async fn the_step_limit_keeps_a_value_that_is_delivered_at_the_end_and_is_no_suc
     };
     let model = ScriptedModel::new().reply(calls("read")).reply(delivers(report()));
     let result = limited(&model).await.unwrap().collect().await.into_result().unwrap();
-    assert_eq!((result.stop_reason(), result.structured().unwrap().lines), (&StopReason::TurnLimit, 3));
+    assert_eq!(result.stop_reason(), &StopReason::TurnLimit);
+    assert_eq!(result.structured().unwrap_err().code(), "INCOMPLETE");
+    assert_eq!(result.structured_json().unwrap()["lines"], 3);
     assert!(conversation(&model.requests()[1]).last().unwrap().contains("call `deliver_result`"));
 
     let model = ScriptedModel::new().reply(calls("read")).reply(calls("read"));

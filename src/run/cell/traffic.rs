@@ -52,7 +52,9 @@ impl RunCell {
         watcher: u64,
         waker: &Waker,
     ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
-        lock(&self.state).updates.poll(next, watcher, waker)
+        // Wakers are foreign code too: cloned and dropped outside of the lock.
+        let mut waker = Some(waker.clone());
+        lock(&self.state).updates.poll(next, watcher, &mut waker)
     }
 
     pub(in crate::run) fn open_inbox(&self) -> u32 {
@@ -66,10 +68,11 @@ impl RunCell {
     ) -> Result<(), SteerError> {
         let reader = {
             let mut state = lock(&self.state);
-            if state.takes_no_message() {
+            if state.takes_no_message() || state.messages.is_closed(inbox) {
+                // What the content holds is dropped outside of the lock.
                 return Err(SteerError::Settled);
             }
-            state.messages.accept(inbox, content)?
+            state.messages.accept(inbox, content)
         };
         if let Some(reader) = reader {
             reader.wake();
@@ -82,9 +85,10 @@ impl RunCell {
     }
 
     pub(in crate::run) fn poll_message(&self, inbox: u32, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
+        let mut waker = Some(waker.clone());
         let mut state = lock(&self.state);
         let over = state.takes_no_message();
-        state.messages.poll(inbox, over, waker)
+        state.messages.poll(inbox, over, &mut waker)
     }
 
     pub(in crate::run) fn close_inbox(&self, inbox: u32) {
