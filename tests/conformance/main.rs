@@ -2,8 +2,11 @@
 //! ones, each of which it has to name.
 
 mod broken;
+mod closures;
 mod forwarding;
 mod handmade;
+mod in_process;
 mod plain;
 mod scripted;
 mod suite;
+mod wrapped;

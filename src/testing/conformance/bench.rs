@@ -26,6 +26,7 @@ pub(super) struct Bench<P: Provider> {
     pub(super) events: Recorder,
     pub(super) patience: Duration,
     pub(super) live_children: LiveChildren,
+    pub(super) parent: Parent,
     prompt: Prompt,
     seen: Option<Seen>,
     _subscription: Subscription,
@@ -46,7 +47,7 @@ impl<P: Provider> Bench<P> {
         let events = Recorder::default();
         let recorder = events.clone();
         let subscription = subagents.subscribe(move |event| recorder.record(event));
-        let Staged { provider, prompt, live_children, seen } = staged;
+        let Staged { provider, prompt, parent, live_children, seen } = staged;
         let registration = subagents
             .register(NAME, provider)
             .map_err(|error| broken(chain(&error), "the provider registers"))?;
@@ -56,6 +57,7 @@ impl<P: Provider> Bench<P> {
             events,
             patience,
             live_children,
+            parent,
             prompt,
             seen,
             _subscription: subscription,
@@ -63,12 +65,12 @@ impl<P: Provider> Bench<P> {
     }
 
     pub(super) fn request(&self) -> Request {
-        Request::new(self.prompt.clone()).agent_type("conformance").parent(&parent())
+        Request::new(self.prompt.clone()).agent_type("conformance").parent(&self.parent)
     }
 
     /// A request with this content instead of the staged prompt.
     pub(super) fn request_of(&self, prompt: impl Into<Prompt>) -> Request {
-        Request::new(prompt)
+        Request::new(prompt).parent(&self.parent)
     }
 
     /// Starts a run that has to start.
@@ -214,10 +216,6 @@ pub(super) async fn in_time<T>(
             "it comes to an end by itself, well within that time",
         )
     })
-}
-
-pub(super) fn parent() -> Parent {
-    Parent::new("conformance-agent", "conformance-session").with_depth(2)
 }
 
 pub(super) fn not_started(error: &StartError) -> Stop {

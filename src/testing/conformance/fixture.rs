@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Behaviour, Resuming, StartProbe, Steering};
 use crate::content::ContentBlock;
+use crate::parent::Parent;
 use crate::provider::Provider;
 use crate::request::Prompt;
 use crate::result::Outcome;
@@ -55,6 +56,7 @@ pub trait Fixture: Send + Sync + 'static {
 pub struct Staged<P> {
     pub(super) provider: P,
     pub(super) prompt: Prompt,
+    pub(super) parent: Parent,
     pub(super) live_children: LiveChildren,
     pub(super) seen: Option<Seen>,
 }
@@ -70,6 +72,7 @@ impl<P> Staged<P> {
         Self {
             provider,
             prompt: "Do the work of the conformance suite.".into(),
+            parent: Parent::new("conformance-agent", "conformance-session"),
             live_children: Arc::new(live_children),
             seen: None,
         }
@@ -78,6 +81,12 @@ impl<P> Staged<P> {
     /// Starts runs with this prompt instead of the suite's own.
     pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
         self.prompt = prompt.into();
+        self
+    }
+
+    /// Starts runs on behalf of this parent instead of the suite's own, which has a name and nothing else.
+    pub fn parent(mut self, parent: Parent) -> Self {
+        self.parent = parent;
         self
     }
 
@@ -93,6 +102,7 @@ impl<P> Staged<P> {
         Staged {
             provider: wrap(self.provider),
             prompt: self.prompt,
+            parent: self.parent,
             live_children: self.live_children,
             seen: self.seen,
         }

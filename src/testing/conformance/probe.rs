@@ -73,7 +73,7 @@ impl<P: Provider> StartProbe<P> {
         let capabilities = std::iter::successors(C::NAMES, |list| list.rest).map(|list| list.name).collect();
         let begin = move |door, patience| {
             let Probed { staged, honours } = stage();
-            let request = ask(Request::new(staged.prompt.clone()));
+            let request = ask(Request::new(staged.prompt.clone()).parent(&staged.parent));
             async move {
                 let bench = Bench::of(staged, patience)?;
                 let started = start(&bench, door, request, honours).await?;
@@ -124,7 +124,8 @@ async fn start<P: Provider, C: CapabilitySet + SatisfiedBy<P>>(
             let json = serde_json::to_string(&request).map_err(|error| broken(chain(&error), right))?;
             let read: Request<Unchecked> =
                 serde_json::from_str(&json).map_err(|error| broken(chain(&error), right))?;
-            let started = bench.in_time("the start", bench.subagents.start(NAME, read)).await?;
+            let started =
+                bench.in_time("the start", bench.subagents.start(NAME, read.parent(&bench.parent))).await?;
             started.map(|live| go_on(live, honours, patience).boxed())
         }
     })

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 use crate::capability::NoOutput;
 use crate::run::{Live, Run};
 use crate::stop_reason::StopReason;
-use crate::testing::conformance::bench::{Bench, Door, parent, result, short, staged};
+use crate::testing::conformance::bench::{Bench, Door, result, short, staged};
 use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 use crate::update::Update;
@@ -19,7 +19,9 @@ pub(crate) async fn a_cancelled_child_settles_by_itself<F: Fixture, D: Door<F::P
         let token = CancellationToken::new();
         let request = match by {
             "the request's token" => bench.request().cancellation(token.clone()),
-            "the parent's token" => bench.request().parent(&parent().with_cancellation(token.clone())),
+            "the parent's token" => {
+                bench.request().parent(&bench.parent.clone().with_cancellation(token.clone()))
+            }
             _ => bench.request(),
         };
         let live = bench.started::<D>(request).await?;

@@ -1,7 +1,7 @@
 use tokio_util::sync::CancellationToken;
 
 use crate::error::StartError;
-use crate::testing::conformance::bench::{Bench, Door, parent};
+use crate::testing::conformance::bench::{Bench, Door};
 use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
@@ -24,7 +24,7 @@ pub(crate) async fn a_started_run_is_published_with_a_child<F: Fixture, D: Door<
             "a run whose start returned is published",
         ));
     };
-    let expected = parent();
+    let expected = &bench.parent;
     let named = run.agent_type.as_deref() == Some("conformance")
         && run.parent_agent_id.as_ref() == Some(expected.agent_id())
         && run.parent_session_id.as_ref() == Some(expected.session_id())
@@ -79,7 +79,7 @@ pub(crate) async fn a_cancelled_token_starts_no_child<F: Fixture, D: Door<F::Pro
     for parents in [false, true] {
         let bench = Bench::open(fixture, Behaviour::Waits)?;
         let request = if parents {
-            bench.request().parent(&parent().with_cancellation(cancelled.clone()))
+            bench.request().parent(&bench.parent.clone().with_cancellation(cancelled.clone()))
         } else {
             bench.request().cancellation(cancelled.clone())
         };
