@@ -121,21 +121,22 @@ impl Fixture for CanBeSteered {
     }
 
     fn start_probes(&self) -> Vec<StartProbe<SteerableProvider>> {
-        let probe = || {
-            let heard = Arc::new(Mutex::new(None));
-            let hears = Arc::clone(&heard);
-            let closure: SteerableChild = Box::new(move |mut context, _inbox| {
-                *hears.lock().unwrap() = context.request.take::<Persona>();
-                async { Outcome::completed("done") }.boxed()
-            });
-            let world = Arc::new(World::default());
-            staged(steerable_provider_fn(closure).supporting(), world).honours(move |_outcome| {
-                match heard.lock().unwrap().as_deref() {
-                    Some("terse") => Ok(()),
-                    other => Err(format!("the child's persona was {other:?}")),
-                }
-            })
-        };
+        let probe =
+            || {
+                let persona = Arc::new(Mutex::new(None));
+                let noted = Arc::clone(&persona);
+                let closure: SteerableChild = Box::new(move |mut context, _inbox| {
+                    *noted.lock().unwrap() = context.request.take::<Persona>();
+                    async { Outcome::completed("done") }.boxed()
+                });
+                let world = Arc::new(World::default());
+                staged(steerable_provider_fn(closure).supporting(), world).honours(move |_outcome| {
+                    match persona.lock().unwrap().as_deref() {
+                        Some("terse") => Ok(()),
+                        other => Err(format!("the child's persona was {other:?}")),
+                    }
+                })
+            };
         vec![StartProbe::new(|request| request.persona("terse"), probe)]
     }
 

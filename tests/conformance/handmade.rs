@@ -155,16 +155,13 @@ impl<Q: Quirk> Provider for Handmade<Q> {
         settlement: Settlement,
     ) -> Result<HandmadeRun<Q>, StartError> {
         let limit = Q::take_limit(&mut request);
-        if self.plays == Plays::Behaviour(Behaviour::PanicsInStart) {
-            panic!("`start` panics");
-        }
+        assert!(self.plays != Plays::Behaviour(Behaviour::PanicsInStart), "`start` panics");
         if self.plays == Plays::Behaviour(Behaviour::SettlesInStart) {
             Q::settle(settlement, Outcome::completed(Behaviour::SettlesInStart.text()));
             let child = Child::launch(&self.world, std::future::ready(()), Arc::default());
             return Q::started(HandmadeRun::new(self, limit, child));
         }
-        let child =
-            play::<Q>(self.plays, Arc::clone(&self.world), Q::honour(limit, false), settlement, false);
+        let child = play::<Q>(self.plays, &self.world, Q::honour(limit, false), settlement, false);
         let run = HandmadeRun::new(self, limit, child);
         match self.plays {
             Plays::Behaviour(Behaviour::FailsToStart) => Q::undo(run).await,
@@ -199,7 +196,7 @@ impl Child {
         Self { outside: None, task: Some(task), inbox }
     }
 
-    pub(crate) fn abort(&mut self) {
+    pub(crate) fn abort(&self) {
         if let Some(task) = &self.task {
             task.abort();
         }
@@ -215,13 +212,13 @@ impl Child {
 
 fn play<Q: Quirk>(
     plays: Plays,
-    world: Arc<World>,
+    world: &Arc<World>,
     limit: Option<NonZeroU32>,
     settlement: Settlement,
     follow_up: bool,
 ) -> Child {
     let inbox = Arc::new(Inbox::default());
-    let (its_world, its_inbox) = (Arc::clone(&world), Arc::clone(&inbox));
+    let (its_world, its_inbox) = (Arc::clone(world), Arc::clone(&inbox));
     let work = async move {
         let (world, inbox) = (its_world, its_inbox);
         let cancellation = settlement.cancellation();
@@ -268,7 +265,7 @@ fn play<Q: Quirk>(
             }
         }
     };
-    Child::launch(&world, work, inbox)
+    Child::launch(world, work, inbox)
 }
 
 fn stopped<Q: Quirk>(inbox: &Inbox, settlement: Settlement) {
@@ -368,7 +365,7 @@ impl<Q: Quirk> Resumable for HandmadeRun<Q> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.world.seen.lock().unwrap().push(content);
         let limit = Q::honour(self.limit, true);
-        let next = play::<Q>(self.plays, Arc::clone(&self.world), limit, settlement, true);
+        let next = play::<Q>(self.plays, &self.world, limit, settlement, true);
         *self.child.lock().unwrap() = next;
         Ok(())
     }

@@ -16,7 +16,7 @@ use subagent::testing::conformance::{Behaviour, Fixture, Probed, Resuming, Stage
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{
     Absent, ContentBlock, ContentKinds, DepthLimit, Fork, ModelChoice, OutputSchema, OutputTokenLimit,
-    Parent, Persona, Provider, Spawn, StepLimit, StopReason, Supports, ToolFilter,
+    Parent, Persona, Provider, Request, Spawn, StepLimit, StopReason, Supports, ToolFilter,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -26,9 +26,9 @@ struct Counted {
     calls: Arc<AtomicUsize>,
 }
 
-struct Call(Arc<AtomicUsize>);
+struct UnderWay(Arc<AtomicUsize>);
 
-impl Drop for Call {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -41,7 +41,7 @@ impl Model for Counted {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        let call = Call(Arc::clone(&self.calls));
+        let call = UnderWay(Arc::clone(&self.calls));
         ModelStream::new(self.model.stream(request).inspect(move |_event| {
             let _under_way = &call;
         }))
@@ -145,8 +145,12 @@ fn model(behaviour: Behaviour) -> ScriptedModel {
     }
 }
 
-/// Tools that count their calls, and note how deep the tree below the child may grow.
-fn tools(noted: &Arc<Mutex<Vec<(&'static str, Option<u32>)>>>) -> ToolSet {
+/// The tools that were called, and how deep the tree may grow below.
+type Noted = Arc<Mutex<Vec<Call>>>;
+type Call = (&'static str, Option<u32>);
+
+/// Tools that note their calls.
+fn tools(noted: &Noted) -> ToolSet {
     ["read", "write"].into_iter().fold(ToolSet::new(), |tools, name| {
         let noted = Arc::clone(noted);
         let tool = tool_fn(name, "Notes its call.", json!({ "type": "object" }), move |_, context| {
@@ -170,8 +174,6 @@ fn told(model: &ScriptedModel) -> Vec<Vec<ContentBlock>> {
         .collect()
 }
 
-type Noted = Arc<Mutex<Vec<(&'static str, Option<u32>)>>>;
-
 fn staged<P: InProcess>(
     model: Option<&ScriptedModel>,
     another: ScriptedModel,
@@ -192,13 +194,13 @@ fn staged<P: InProcess>(
 
 /// A provider that honours what `check` sees in the last request to its model, in the outcome and in the tool calls.
 fn honours<P: InProcess>(
-    model: ScriptedModel,
-    check: fn(&ModelRequest, &subagent::Outcome, &[(&'static str, Option<u32>)]) -> bool,
+    model: &ScriptedModel,
+    check: fn(&ModelRequest, &subagent::Outcome, &[Call]) -> bool,
 ) -> Probed<Arc<P>> {
     let noted = Noted::default();
     let another = model.clone().named("small");
     let asked = [model.clone(), another.clone()];
-    staged::<P>(Some(&model), another, &noted).honours(move |outcome| {
+    staged::<P>(Some(model), another, &noted).honours(move |outcome| {
         let request = asked.iter().find_map(|model| model.requests().pop());
         let calls = noted.lock().unwrap().clone();
         match request {
@@ -210,9 +212,10 @@ fn honours<P: InProcess>(
     })
 }
 
-fn probes<P: InProcess>() -> Vec<StartProbe<Arc<P>>>
+fn probes<P>() -> Vec<StartProbe<Arc<P>>>
 where
-    P: Supports<OutputSchema>
+    P: InProcess
+        + Supports<OutputSchema>
         + Supports<DepthLimit>
         + Supports<ToolFilter>
         + Supports<Persona>
@@ -223,27 +226,24 @@ where
     let two = NonZeroU32::MIN.saturating_add(1);
     let done = || ScriptedModel::new().then_always(says("done"));
     vec![
-        StartProbe::new(
-            |request| request.output::<BTreeMap<String, u32>>(),
-            || {
-                let model = ScriptedModel::new().with_response_format().then_always(says(r#"{"n": 1}"#));
-                honours::<P>(model, |request, outcome, _| {
-                    request.response_format.is_some() && outcome.structured == Some(json!({ "n": 1 }))
-                })
-            },
-        ),
+        StartProbe::new(Request::output::<BTreeMap<String, u32>>, || {
+            let model = ScriptedModel::new().with_response_format().then_always(says(r#"{"n": 1}"#));
+            honours::<P>(&model, |request, outcome, _| {
+                request.response_format.is_some() && outcome.structured == Some(json!({ "n": 1 }))
+            })
+        }),
         StartProbe::new(
             |request| request.max_depth(2),
             || {
                 let model = ScriptedModel::new().reply(calls("read")).then_always(says("done"));
-                honours::<P>(model, |_, _, calls| calls == [("read", Some(2))])
+                honours::<P>(&model, |_, _, calls| calls == [("read", Some(2))])
             },
         ),
         StartProbe::new(
             |request| request.tool_filter(ToolFilter::allow(["read"])),
             || {
                 let model = ScriptedModel::new().reply(calls("write")).then_always(says("done"));
-                honours::<P>(model, |request, _, calls| {
+                honours::<P>(&model, |request, _, calls| {
                     request.tools.names().eq(["read"]) && calls.is_empty()
                 })
             },
@@ -251,7 +251,7 @@ where
         StartProbe::new(
             |request| request.persona("terse"),
             move || {
-                honours::<P>(done(), |request, _, _| {
+                honours::<P>(&done(), |request, _, _| {
                     request.system_prompt.as_deref().is_some_and(|all| all.contains("terse"))
                 })
             },
@@ -260,20 +260,20 @@ where
             |request| request.model("small"),
             move || {
                 // The models are clones of one, so what tells them apart is the usage.
-                honours::<P>(done(), |_, outcome, _| {
+                honours::<P>(&done(), |_, outcome, _| {
                     outcome.usage.own.iter().all(|used| used.model.as_deref() == Some("small"))
                 })
             },
         ),
         StartProbe::new(
             move |request| request.max_output_tokens(two),
-            move || honours::<P>(done(), |request, _, _| request.max_output_tokens == NonZeroU32::new(2)),
+            move || honours::<P>(&done(), |request, _, _| request.max_output_tokens == NonZeroU32::new(2)),
         ),
         StartProbe::new(
             move |request| request.max_steps(two),
             || {
                 let model = ScriptedModel::new().then_always(calls("read"));
-                honours::<P>(model, |_, outcome, _| outcome.stop_reason == StopReason::TurnLimit)
+                honours::<P>(&model, |_, outcome, _| outcome.stop_reason == StopReason::TurnLimit)
             },
         ),
     ]

@@ -52,7 +52,7 @@ fn child(behaviour: Behaviour, end: &CancellationToken, settlement: Settlement) 
         _ => {
             progress.text(behaviour.text());
             let heeds = behaviour != Behaviour::IgnoresCancel;
-            while !end.is_cancelled() && !(heeds && cancellation.is_cancelled()) {
+            while !(end.is_cancelled() || heeds && cancellation.is_cancelled()) {
                 std::thread::sleep(Duration::from_millis(1));
             }
             settlement.settle(Outcome::new(StopReason::Aborted));

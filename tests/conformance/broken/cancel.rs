@@ -11,7 +11,7 @@ struct IgnoresCancel;
 
 impl Quirk for IgnoresCancel {
     async fn cancelled(_cancellation: &Cancellation, _world: &World) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -9,7 +9,7 @@ struct Wedged;
 
 impl Quirk for Wedged {
     async fn cancelled(_cancellation: &Cancellation, _world: &World) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     fn settle(settlement: Settlement, outcome: Outcome) {

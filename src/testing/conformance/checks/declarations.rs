@@ -26,7 +26,7 @@ pub(crate) async fn what_is_skipped_is_declared<F: Fixture, D: Door<F::Provider>
             _ => None,
         };
         match (by_type, shown, skipped) {
-            (None, true, 0) | (None, false, 1) | (Some(true), true, 0) | (Some(false), false, 0) => {}
+            (None | Some(true), true, 0) | (None, false, 1) | (Some(false), false, 0) => {}
             (Some(true), false, _) => {
                 return Err(broken(
                     format!("the type of the runs has a runtime capability, and {behaviour} is not staged"),

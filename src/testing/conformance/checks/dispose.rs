@@ -9,16 +9,15 @@ pub(crate) async fn dispose_returns_when_the_child_is_gone<F: Fixture, D: Door<F
 ) -> Checked {
     let right =
         "wait in `dispose` for the end of the task, of the process and its descendants, of the session";
-    for behaviour in Behaviour::ALL {
-        let stage = match (behaviour, staged(fixture, behaviour)) {
-            (
-                Behaviour::Completes | Behaviour::Streams | Behaviour::Fails | Behaviour::IgnoresCancel,
-                stage,
-            ) => stage,
-            (Behaviour::Waits, stage) => stage,
-            _ => continue,
-        };
-        let stage = match stage {
+    let states = [
+        Behaviour::Waits,
+        Behaviour::Completes,
+        Behaviour::Streams,
+        Behaviour::Fails,
+        Behaviour::IgnoresCancel,
+    ];
+    for behaviour in states {
+        let stage = match staged(fixture, behaviour) {
             Ok(stage) => stage,
             Err(Stop::Skip { .. }) => continue,
             Err(stop) => return Err(stop),

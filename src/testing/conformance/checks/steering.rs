@@ -43,16 +43,16 @@ async fn seen_in_order<P: Provider, R: Run>(
     send: SendMessage<R>,
 ) -> Checked {
     let seen = bench.seen("`Behaviour::Receives`")?;
-    let sent = send_all(bench, &live, send).await?;
+    let accepted = send_all(bench, &live, send).await?;
     let completed = result(bench.in_time("a run that has got its messages", live.result()).await?)?;
     let told = ours(&seen());
     let (reason, undelivered) = (completed.stop_reason().clone(), completed.undelivered().len());
     dispose(bench, live).await?;
     ensure(
-        told == sent && undelivered == 0 && reason == StopReason::Completed,
+        told == accepted && undelivered == 0 && reason == StopReason::Completed,
         || {
             format!(
-                "{sent:?} were accepted; the child saw {told:?}, {undelivered} were listed as undelivered, and the run ended with `{reason}`"
+                "{accepted:?} were accepted; the child saw {told:?}, {undelivered} were listed as undelivered, and the run ended with `{reason}`"
             )
         },
         "an accepted message is seen by the child before the run completes, once, in the order accepted",
@@ -71,7 +71,7 @@ async fn listed_or_seen<P: Provider, R: Run>(
     send: SendMessage<R>,
 ) -> Checked {
     let seen = bench.seen("`Behaviour::Waits`")?;
-    let sent = send_all(bench, &live, send).await?;
+    let accepted = send_all(bench, &live, send).await?;
     live.cancel("the conformance suite says so");
     let cancelled = result(bench.in_time("a cancelled run", live.result()).await?)?;
     aborted(cancelled.stop_reason(), &StopReason::Aborted)?;
@@ -79,8 +79,8 @@ async fn listed_or_seen<P: Provider, R: Run>(
     told.extend(ours(cancelled.undelivered()));
     dispose(bench, live).await?;
     ensure(
-        told == sent,
-        || format!("{sent:?} were accepted; seen by the child or listed as undelivered were {told:?}"),
+        told == accepted,
+        || format!("{accepted:?} were accepted; seen by the child or listed as undelivered were {told:?}"),
         "what a cancelled run did not deliver is in `Outcome::undelivered`, in the order accepted",
     )
 }
