@@ -6,7 +6,8 @@ use std::fmt;
 pub enum Behaviour {
     /// The child completes and has said [`text`](Self::text), exactly. Every provider can show this.
     Completes,
-    /// The child works until it is cancelled; then it stops and settles by itself. Every provider can show this.
+    /// The child works until it is cancelled; then it stops and settles by itself. Only a provider whose children have
+    /// always settled when `start` returns cannot show this.
     Waits,
     /// The child reports [`text`](Self::text) as its progress, without the end of a message, and then
     /// [`Waits`](Self::Waits); it settles without a final message.
@@ -78,7 +79,7 @@ impl Behaviour {
 
     /// Whether every provider has to show it.
     pub(super) fn is_required(self) -> bool {
-        matches!(self, Self::Completes | Self::Waits)
+        self == Self::Completes
     }
 }
 

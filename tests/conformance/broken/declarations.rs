@@ -89,6 +89,13 @@ async fn a_skip_without_a_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn a_skip_of_what_every_provider_can_show() {
+    let skips = &[(Behaviour::Completes, "it never ends")];
+    let says = Says { stages: |behaviour| behaviour != Behaviour::Completes, skips, ..TRUTH };
+    assert_first(says, Some(Promise::WhatIsSkippedIsDeclared)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skip_of_waiting_by_a_provider_whose_children_take_time() {
     let skips = &[(Behaviour::Waits, "it is impatient")];
     let says = Says { stages: |behaviour| behaviour != Behaviour::Waits, skips, ..TRUTH };
     assert_first(says, Some(Promise::WhatIsSkippedIsDeclared)).await;

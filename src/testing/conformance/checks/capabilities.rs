@@ -46,7 +46,7 @@ pub(crate) async fn undeclared_capabilities_are_refused_by_name<F: Fixture, D: D
 ) -> Checked {
     let declared = declared::<F>();
     for (name, ask) in ASKED.into_iter().filter(|(name, _)| !declared.contains(name)) {
-        let bench = Bench::open(fixture, Behaviour::Waits)?;
+        let bench = Bench::open(fixture, Behaviour::Completes)?;
         let request = ask(bench.request().erase());
         match bench.in_time("the start", bench.subagents.start(NAME, request)).await? {
             Err(StartError::UnsupportedCapability { capability, .. }) if capability == name => {}

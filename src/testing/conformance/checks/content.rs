@@ -24,7 +24,7 @@ pub(crate) async fn content_that_is_not_carried_is_refused<F: Fixture, D: Door<F
     fixture: &F,
 ) -> Checked {
     for block in blocks() {
-        let bench = Bench::open(fixture, Behaviour::Waits)?;
+        let bench = Bench::open(fixture, Behaviour::Completes)?;
         let kind = block.kind();
         if bench.registration.provider().content().contains(kind) {
             continue;

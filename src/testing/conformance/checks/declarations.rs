@@ -1,3 +1,6 @@
+use futures::FutureExt;
+
+use super::cancel::dispose;
 use crate::provider::Provider;
 use crate::run::{Presence, Run};
 use crate::testing::conformance::bench::{Bench, ByName, Door};
@@ -55,7 +58,23 @@ pub(crate) async fn what_is_skipped_is_declared<F: Fixture, D: Door<F::Provider>
             }
         }
     }
+    if declared.iter().any(|(behaviour, _)| *behaviour == Behaviour::Waits) {
+        never_waits::<F, D>(fixture).await?;
+    }
     Ok(())
+}
+
+/// Whether it is true that the provider's children cannot wait: they have settled when `start` returns.
+async fn never_waits<F: Fixture, D: Door<F::Provider>>(fixture: &F) -> Checked {
+    let bench = Bench::open(fixture, Behaviour::Completes)?;
+    let live = bench.started::<D>(bench.request()).await?;
+    let settled = live.result().now_or_never().is_some();
+    dispose(&bench, live).await?;
+    ensure(
+        settled,
+        || format!("a child was at work when `start` had returned, and {} is not staged", Behaviour::Waits),
+        "a child that takes time can be made to wait: stage it",
+    )
 }
 
 pub(crate) async fn runtime_capabilities_have_probes<F: Fixture, D: Door<F::Provider>>(
@@ -71,7 +90,7 @@ pub(crate) async fn runtime_capabilities_have_probes<F: Fixture, D: Door<F::Prov
             "`Fixture::steering` and `Fixture::resuming` return a probe exactly where the type has the capability",
         )?;
     }
-    let bench = Bench::open(fixture, Behaviour::Waits)?;
+    let bench = Bench::open(fixture, Behaviour::Completes)?;
     let live = bench.started::<ByName>(bench.request()).await?;
     let shown = Some((live.run().can_steer(), live.run().can_resume()));
     ensure(

@@ -77,7 +77,7 @@ pub(crate) async fn a_cancelled_token_starts_no_child<F: Fixture, D: Door<F::Pro
     let cancelled = CancellationToken::new();
     cancelled.cancel();
     for parents in [false, true] {
-        let bench = Bench::open(fixture, Behaviour::Waits)?;
+        let bench = Bench::open(fixture, Behaviour::Completes)?;
         let request = if parents {
             bench.request().parent(&bench.parent.clone().with_cancellation(cancelled.clone()))
         } else {
