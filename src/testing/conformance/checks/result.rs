@@ -1,10 +1,16 @@
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+
 use futures::StreamExt;
 use futures::future::join_all;
 
 use super::cancel::dispose;
+use crate::id::RunId;
 use crate::run::CancelCause;
 use crate::stop_reason::StopReason;
+use crate::sync::lock;
 use crate::testing::conformance::bench::{Bench, Door, result};
+use crate::testing::conformance::recorder::Recorder;
 use crate::testing::conformance::violation::{Checked, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
@@ -89,20 +95,38 @@ pub(crate) async fn every_waiter_gets_the_result_after_ended<F: Fixture, D: Door
 ) -> Checked {
     let bench = Bench::open(fixture, Behaviour::Completes)?;
     let live = bench.started::<D>(bench.request()).await?;
-    let (id, events) = (live.id(), &bench.events);
-    let waiters = (0..8).map(|_| async {
-        let result = live.result().await;
-        (result, events.ended(id).is_some())
-    });
-    let woken = bench.in_time("eight waiters", join_all(waiters)).await?;
-    let after = woken.iter().all(|(_, after_ended)| *after_ended);
-    let alike = woken.iter().all(|(result, _)| *result == woken[0].0);
+    // Polled by hand, so that it shows what has been told at the very moment of the wake-up.
+    let at_wake = Arc::new(AtWake { id: live.id(), events: bench.events.clone(), told: Mutex::default() });
+    let waker = Waker::from(Arc::clone(&at_wake));
+    let mut waiters: Vec<_> = (0..8).map(|_| Box::pin(live.result())).collect();
+    waiters.retain_mut(|waiter| waiter.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    let result = bench.in_time("a run that completes", live.result()).await?;
+    let woken = lock(&at_wake.told).clone();
+    let others = bench.in_time("the other waiters", join_all(waiters)).await?;
+    let (early, odd) = (
+        woken.iter().filter(|told| !**told).count(),
+        others.iter().filter(|other| **other != result).count(),
+    );
     ensure(
-        after && alike,
-        || format!("all woke after `Ended`: {after}; all got the same: {alike}"),
+        early == 0 && odd == 0,
+        || format!("{early} waiters woke before `Ended` was told, and {odd} got another result"),
         "`Ended` reaches the listeners before any waiter wakes, and every waiter gets the same result",
     )?;
     dispose(&bench, live).await
+}
+
+/// Notes at each wake-up whether `Ended` has been told.
+struct AtWake {
+    id: RunId,
+    events: Recorder,
+    told: Mutex<Vec<bool>>,
+}
+
+impl Wake for AtWake {
+    fn wake(self: Arc<Self>) {
+        let told = self.events.ended(self.id).is_some();
+        lock(&self.told).push(told);
+    }
 }
 
 pub(crate) async fn a_settled_run_stays_as_it_is<F: Fixture, D: Door<F::Provider>>(fixture: &F) -> Checked {
