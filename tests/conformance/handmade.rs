@@ -437,3 +437,26 @@ subagent::conformance!(
     handmade,
     Bench::<Honest>::new()
 );
+
+/// A child with something outside of the runtime, which is there until the disposal has taken its time.
+struct Slow;
+
+impl Quirk for Slow {
+    fn started(run: HandmadeRun<Self>) -> Result<HandmadeRun<Self>, StartError> {
+        run.child.lock().unwrap().outside = Some(Alive::new(&run.world));
+        Ok(run)
+    }
+
+    async fn dispose(child: &mut Child) -> Result<(), DisposeError> {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        child.end().await;
+        child.outside = None;
+        Ok(())
+    }
+}
+
+subagent::conformance!(
+    #[tokio::test(start_paused = true)]
+    handmade_and_slow_to_end,
+    Bench::<Slow>::new()
+);
