@@ -63,6 +63,10 @@ impl<S: Presence, R: Presence> Run for AnyRun<S, R> {
         self.run.resume_erased(content, settlement).await
     }
 
+    fn into_any_run(self) -> AnyRun {
+        self.known_as()
+    }
+
     fn dispose_boxed(self) -> BoxFuture<'static, Result<(), DisposeError>> {
         self.run.dispose_erased()
     }
@@ -140,9 +144,11 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
 }
 
 impl<R: Run, O> Live<R, O> {
-    /// Forgets the run's type, so that runs of several providers can be held together.
+    /// Forgets the run's type, so that runs of several providers can be held together. What the run can do is found
+    /// again with [`into_steerable`](Live::into_steerable), [`into_resumable`](Live::into_resumable) and
+    /// [`downcast`](Live::downcast).
     pub fn erase(self) -> Live<AnyRun, O> {
-        self.map_run(AnyRun::new)
+        self.map_run(Run::into_any_run)
     }
 
     fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Live<T, O> {

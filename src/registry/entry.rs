@@ -13,7 +13,7 @@ use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::request::RequestBody;
-use crate::run::{RunCell, Setup, first_uncarried, start_run};
+use crate::run::{Run, RunCell, Setup, first_uncarried, start_run};
 
 /// One registered provider.
 pub(crate) struct Entry<P> {
@@ -162,6 +162,6 @@ impl<P: Provider> ErasedEntry for Entry<P> {
         cell: Arc<RunCell>,
         body: RequestBody,
     ) -> BoxFuture<'static, Result<AnyRun, StartError>> {
-        Box::pin(async move { start_run(self, cell, body).await.map(AnyRun::new) })
+        Box::pin(async move { start_run(self, cell, body).await.map(Run::into_any_run) })
     }
 }

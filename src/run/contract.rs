@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 
 use super::{Presence, Present, Settlement};
 use crate::content::ContentBlock;
+use crate::erased::AnyRun;
 use crate::error::{DisposeError, ResumeError, SteerError};
 
 /// What a provider starts: a running child.
@@ -101,6 +102,12 @@ pub trait Run: Send + Sync + Sized + 'static {
         settlement: Settlement,
         proof: Self::Resume,
     ) -> impl Future<Output = Result<(), ResumeError>> + Send;
+
+    /// The run without its type; an erased run stays what it is.
+    #[doc(hidden)]
+    fn into_any_run(self) -> AnyRun {
+        AnyRun::new(self)
+    }
 
     /// [`dispose`](Self::dispose) in a box; erased runs have one already.
     #[doc(hidden)]
