@@ -1,7 +1,10 @@
 //! A cancellation, a disposal or a drop at every stage of a run of several children.
 
 use subagent::wrap::{Fallback, Retry};
-use subagent::{Request, StartError, StopReason, Subagents};
+use subagent::{
+    DepthLimit, DisposeError, Event, Persona, Provider, Request, Run, Settlement, StartError, StartRequest,
+    StopReason, Subagents,
+};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -164,4 +167,90 @@ async fn a_cancellation_never_brings_the_second_providers_turn() {
         tokio::time::sleep(secs(60)).await;
         assert_eq!((first.alive(), second.starts()), (0, 0));
     }
+}
+
+/// Starts the run inside, waits for a second, and then hands it over, drops it, or fails.
+struct Second {
+    inner: Retry<Stage>,
+    then: Then,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    HandsOver,
+    Drops,
+    Fails,
+}
+
+subagent::supports!(Second: DepthLimit, Persona);
+
+impl Provider for Second {
+    type Run = Kept<<Retry<Stage> as Provider>::Run>;
+
+    async fn start(&self, request: StartRequest, settlement: Settlement) -> Result<Self::Run, StartError> {
+        let run = self.inner.start(request, settlement).await?;
+        tokio::time::sleep(secs(1)).await;
+        match self.then {
+            Then::HandsOver => Ok(Kept(Some(run))),
+            Then::Drops => {
+                drop(run);
+                Ok(Kept(None))
+            }
+            Then::Fails => {
+                run.dispose().await.map_err(StartError::failed)?;
+                Err(StartError::failed("changed its mind"))
+            }
+        }
+    }
+}
+
+struct Kept<R>(Option<R>);
+
+impl<R: Run> Run for Kept<R> {
+    subagent::not_steerable!();
+    subagent::not_resumable!();
+
+    async fn dispose(self) -> Result<(), DisposeError> {
+        match self.0 {
+            Some(run) => run.dispose().await,
+            None => Ok(()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_second_child_starts_before_the_run_is_published() {
+    let stage = Stage::new([Act::fails("first"), Act::completes("second")]);
+    let second = Second { inner: Retry::new(stage.clone(), times(2)), then: Then::HandsOver };
+    let subagents = Subagents::new();
+    let handle = registered(&subagents, second);
+    let starts = stage.clone();
+    let _subscription = subagents.subscribe(move |event| {
+        if matches!(event, Event::Started(_)) {
+            assert_eq!(starts.starts(), 1);
+        }
+    });
+    let run = handle.start(Request::new("go").max_depth(5)).await.unwrap();
+    assert_eq!(stage.starts(), 1);
+    assert_eq!(collected(run).await.text(), "second");
+
+    let stage = Stage::new([Act::fails("first")]);
+    let second = Second { inner: Retry::new(stage.clone(), times(2)), then: Then::Fails };
+    let handle = registered(&Subagents::new(), second);
+    let start = handle.start(Request::new("go"));
+    timeout(secs(10), start).await.expect("the disposal inside of the start ends").unwrap_err();
+    tokio::time::sleep(secs(60)).await;
+    assert_eq!((stage.starts(), stage.alive()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_run_itself_ends_the_child_and_its_driver() {
+    let stage = Stage::new([Act::fails("first").after(secs(5)), Act::hangs()]);
+    let second = Second { inner: Retry::new(stage.clone(), times(2)), then: Then::Drops };
+    let run = registered(&Subagents::new(), second).start(Request::new("go")).await.unwrap();
+    settle_down().await;
+    assert_eq!(stage.alive(), 0);
+    tokio::time::sleep(secs(60)).await;
+    assert_eq!(stage.starts(), 1);
+    assert_eq!(collected(run).await.stop_reason(), &StopReason::Aborted);
 }

@@ -58,8 +58,15 @@ impl<P: Plan> Driver<P> {
                     return disposal;
                 }
             };
-            // Whether the start stands is decided by the child that started, not by the next one.
-            if !self.settlement.published().await {
+            // Whether the start stands is decided by the child that started, not by the next one. A wrapper around
+            // this one may dispose of the run before that.
+            let stands = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => false,
+                published = self.settlement.published() => published,
+            };
+            if !stands {
+                self.settle(spent, Ok(outcome));
                 return disposal;
             }
             let Ok(intercepted) = self.replace(&outcome, &mut disposal).await else {
@@ -71,13 +78,8 @@ impl<P: Plan> Driver<P> {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.stop.is_cancelled() || self.settlement.cancellation().is_cancelled()
-    }
-
     fn wants_another(&self, outcome: &Outcome) -> bool {
         self.attempt < self.plan.attempts()
-            && !self.is_over()
             && contain(|| self.plan.again_after(outcome)).unwrap_or_else(|message| {
                 tracing::error!(message, "the question whether to try again panicked; it counts as no");
                 false
