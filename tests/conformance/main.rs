@@ -5,8 +5,10 @@
 #![expect(clippy::needless_pass_by_value, reason = "what a child needs is handed over")]
 
 mod broken;
+mod closures;
 mod forwarding;
 mod handmade;
 mod plain;
 mod scripted;
 mod suite;
+mod wrappers;
