@@ -8,12 +8,15 @@ use subagent::wrap::{Fallback, Retry, Traced, Validated};
 
 use crate::scripted::Everything;
 
-fn accept(_outcome: &Outcome) -> Result<(), String> {
-    Ok(())
+type Check = fn(&Outcome) -> Result<(), String>;
+
+/// What every honest child of the suite keeps to.
+fn short(outcome: &Outcome) -> Result<(), String> {
+    if outcome.output.len() > 1 { Err("more than one block".to_owned()) } else { Ok(()) }
 }
 
-fn validated(inner: ScriptedProvider) -> Validated<ScriptedProvider, fn(&Outcome) -> Result<(), String>> {
-    Validated::new(inner, accept)
+fn validated(inner: ScriptedProvider) -> Validated<ScriptedProvider, Check> {
+    Validated::new(inner, short)
 }
 
 fn tried_twice(inner: ScriptedProvider) -> Retry<ScriptedProvider> {
