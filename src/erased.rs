@@ -145,7 +145,9 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
 }
 
 impl<R: Run, O> Live<R, O> {
-    /// Forgets the run's type, so that runs of several providers can be held together.
+    /// Forgets the run's type, so that runs of several providers can be held together. What the run can do is found
+    /// again with [`into_steerable`](Live::into_steerable), [`into_resumable`](Live::into_resumable) and
+    /// [`downcast`](Live::downcast).
     pub fn erase(self) -> Live<AnyRun, O> {
         self.map_run(R::erase)
     }

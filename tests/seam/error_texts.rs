@@ -42,6 +42,7 @@ fn start_errors() -> Vec<Case> {
         of(StartError::Unregistered { provider: provider() }, false),
         of(StartError::ShutDown, false),
         of(StartError::NoRuntime, false),
+        of(StartError::NoTimer, false),
         of(
             StartError::UnsupportedCapability {
                 provider: provider(),
@@ -78,6 +79,7 @@ fn errors_of_runs() -> Vec<Case> {
         steer(SteerError::Panicked { message: "oh".into() }, false),
         resume(ResumeError::ShutDown, false),
         resume(ResumeError::NoRuntime, false),
+        resume(ResumeError::NoTimer, false),
         resume(ResumeError::EmptyMessage, false),
         resume(ResumeError::UnsupportedContent { kind, index, carried }, false),
         resume(ResumeError::DuplicateRun { run_id: id() }, false),

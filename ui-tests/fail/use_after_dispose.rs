@@ -8,7 +8,7 @@ use subagent::{DisposeError, NoOutput, Settled};
 
 pub async fn end(run: Settled<ChatRun, NoOutput>) -> Result<String, DisposeError> {
     run.dispose().await?;
-    Ok(run.result().map_or_else(ToString::to_string, |result| result.text().into_owned()))
+    Ok(run.result().map_or_else(|fault| fault.to_string(), |result| result.text().into_owned()))
 }
 
 fn main() {}
