@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use subagent::Outcome;
-use subagent::testing::ScriptedProvider;
+use subagent::testing::{Script, ScriptedProvider};
 use subagent::wrap::{Fallback, Retry, Traced, Validated};
 
 use crate::scripted::Everything;
@@ -24,6 +24,10 @@ fn fallen_back(inner: ScriptedProvider) -> Fallback<Arc<ScriptedProvider>, Arc<S
         .when(|outcome| outcome.stop_reason == subagent::StopReason::Error)
 }
 
+fn after_one_that_is_down(inner: ScriptedProvider) -> Fallback<ScriptedProvider, ScriptedProvider> {
+    Fallback::new(ScriptedProvider::new(Script::new().fail_start("down")), inner)
+}
+
 fn validated<P>(inner: P) -> Validated<P, Check> {
     let check: Check = |outcome| {
         let said = outcome.output.to_text();
@@ -41,6 +45,11 @@ subagent::conformance!(
     #[tokio::test(start_paused = true)]
     fallback,
     Everything(fallen_back)
+);
+subagent::conformance!(
+    #[tokio::test(start_paused = true)]
+    fallback_from_one_that_is_down,
+    Everything(after_one_that_is_down)
 );
 subagent::conformance!(
     #[tokio::test(start_paused = true)]
