@@ -94,11 +94,7 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be steered.
     pub fn into_steerable(self) -> Result<Live<AnyRun<Present, R>, O>, Self> {
-        if self.try_run().is_some_and(AnyRun::can_steer) {
-            Ok(self.map_run(AnyRun::known_as))
-        } else {
-            Err(self)
-        }
+        if self.run().can_steer() { Ok(self.map_run(AnyRun::known_as)) } else { Err(self) }
     }
 
     /// The same run, which can be resumed once it has settled.
@@ -107,11 +103,7 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be resumed.
     pub fn into_resumable(self) -> Result<Live<AnyRun<S, Present>, O>, Self> {
-        if self.try_run().is_some_and(AnyRun::can_resume) {
-            Ok(self.map_run(AnyRun::known_as))
-        } else {
-            Err(self)
-        }
+        if self.run().can_resume() { Ok(self.map_run(AnyRun::known_as)) } else { Err(self) }
     }
 
     /// The same run by its own type.
@@ -120,12 +112,14 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run is of another type.
     pub fn downcast<T: Run>(self) -> Result<Live<T, O>, Self> {
-        if !self.try_run().is_some_and(|run| run.run.as_any_ref().is::<T>()) {
+        if !self.run().run.as_any_ref().is::<T>() {
             return Err(self);
         }
         let (run, cell) = self.into_parts();
-        let run = run.and_then(|run| run.run.into_any().downcast::<T>().ok());
-        Ok(Live::rebuild(run.map(|run| *run), cell))
+        match run.run.into_any().downcast::<T>() {
+            Ok(run) => Ok(Live::new(*run, cell)),
+            Err(_) => unreachable!("it was asked right before"),
+        }
     }
 }
 
@@ -136,11 +130,7 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be resumed.
     pub fn into_resumable(self) -> Result<Settled<AnyRun<S, Present>, O>, Self> {
-        if !self.try_run().is_some_and(AnyRun::can_resume) {
-            return Err(self);
-        }
-        let (run, cell) = self.into_parts();
-        Ok(Settled::rebuild(run.map(AnyRun::known_as), cell))
+        if self.run().can_resume() { Ok(self.map_run(AnyRun::known_as)) } else { Err(self) }
     }
 }
 
@@ -154,7 +144,7 @@ impl<R: Run, O> Live<R, O> {
 
     fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Live<T, O> {
         let (run, cell) = self.into_parts();
-        Live::rebuild(run.map(change), cell)
+        Live::new(change(run), cell)
     }
 }
 

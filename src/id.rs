@@ -1,9 +1,12 @@
 //! Identifiers: of runs, agents and sessions. Each is a type of its own, so one is never passed for another.
 
+mod mint;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub(crate) use mint::uuid;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -22,7 +25,7 @@ impl RunId {
     #[expect(clippy::new_without_default, reason = "a new id is not a default value")]
     #[must_use]
     pub fn new() -> Self {
-        Self(Uuid::now_v7())
+        Self(uuid())
     }
 
     /// An id from its 16 bytes, for callers whose runs have UUIDs already.
@@ -76,7 +79,7 @@ macro_rules! text_id {
             #[expect(clippy::new_without_default, reason = "a new id is not a default value")]
             #[must_use]
             pub fn new() -> Self {
-                Self(Uuid::now_v7().to_string().into())
+                Self(uuid().to_string().into())
             }
 
             /// The id as text.

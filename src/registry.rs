@@ -7,6 +7,7 @@ mod handle;
 mod hub;
 mod listeners;
 mod registration;
+mod run_id_hash;
 mod slots;
 mod subagents;
 

@@ -7,6 +7,7 @@ mod contract;
 mod dispose;
 mod follow_up;
 mod force_on_drop;
+mod held;
 mod inbox;
 mod live;
 mod macros;

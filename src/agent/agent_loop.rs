@@ -7,8 +7,6 @@ mod reply;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use self::reply::{Reply, ReplyEnd};
 use super::activity::Activity;
 use super::builder::Agent;
@@ -273,7 +271,7 @@ impl Turn<'_> {
             .map(|raw| {
                 let (mut call, malformed) = raw.parse();
                 if call.id.is_empty() || !self.call_ids.insert(call.id.clone()) {
-                    call.id = format!("call-{}", Uuid::now_v7());
+                    call.id = format!("call-{}", crate::id::uuid());
                     self.call_ids.insert(call.id.clone());
                 }
                 self.append(SessionEventKind::ToolCall(call.clone()))?;

@@ -1,5 +1,7 @@
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use super::listeners::Listeners;
+use super::run_id_hash::RunIdHash;
 use super::slots::{Slot, Slots};
 use crate::error::{ResumeError, StartError, contain};
 use crate::event::{Event, RunEnded, RunInfo, RunStarted};
@@ -18,16 +21,12 @@ use crate::sync::lock;
 /// What all runs of one `Subagents` share: who listens, which runs there are, and the tasks that clean up.
 pub(crate) struct Hub {
     pub(super) listeners: Listeners,
-    runs: Mutex<Runs>,
+    runs: Mutex<HashMap<RunId, Listed, RunIdHash>>,
+    /// Set under the lock of `runs`.
+    closed: AtomicBool,
     tasks: TaskTracker,
     cancel_grace: Duration,
     slots: Option<Slots>,
-}
-
-#[derive(Default)]
-struct Runs {
-    by_id: HashMap<RunId, Listed>,
-    closed: bool,
 }
 
 struct Listed {
@@ -41,6 +40,7 @@ impl Hub {
         Self {
             listeners: Listeners::default(),
             runs: Mutex::default(),
+            closed: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             cancel_grace,
             slots: most_at_once.map(Slots::new),
@@ -55,14 +55,16 @@ impl Hub {
     pub(crate) fn add_run(&self, cell: &Arc<RunCell>) -> Result<(), RunRefused> {
         let run_id = cell.identity.run_id;
         let mut runs = lock(&self.runs);
-        if runs.closed {
+        if self.is_closed() {
             return Err(RunRefused::ShutDown);
         }
-        if runs.by_id.contains_key(&run_id) {
-            return Err(RunRefused::Duplicate(run_id));
+        match runs.entry(run_id) {
+            Entry::Occupied(_) => Err(RunRefused::Duplicate(run_id)),
+            Entry::Vacant(vacant) => {
+                vacant.insert(Listed { cell: Arc::clone(cell), slot: None });
+                Ok(())
+            }
         }
-        runs.by_id.insert(run_id, Listed { cell: Arc::clone(cell), slot: None });
-        Ok(())
     }
 
     /// Waits until a listed run may go on.
@@ -72,32 +74,36 @@ impl Hub {
     /// Why it may not, when it is cancelled in the meantime.
     pub(crate) async fn take_slot(&self, cell: &RunCell) -> Result<(), CancelCause> {
         let Some(slots) = &self.slots else { return Ok(()) };
-        let slot = tokio::select! {
-            biased;
-            cause = cell.cancelled() => return Err(cause),
-            slot = slots.take(cell.identity.depth) => slot,
+        let wait = async {
+            tokio::select! {
+                biased;
+                cause = cell.cancelled() => Err(cause),
+                slot = slots.take(cell.identity.depth) => Ok(slot),
+            }
         };
-        if let Some(listed) = lock(&self.runs).by_id.get_mut(&cell.identity.run_id) {
+        // Most starts wait for no slot: it has no place in their box.
+        let slot = Box::pin(wait).await?;
+        if let Some(listed) = lock(&self.runs).get_mut(&cell.identity.run_id) {
             listed.slot = slot;
         }
         Ok(())
     }
 
     pub(crate) fn remove_run(&self, id: RunId) {
-        let removed = lock(&self.runs).by_id.remove(&id);
+        let removed = lock(&self.runs).remove(&id);
         drop(removed);
     }
 
     pub(super) fn run(&self, id: RunId) -> Option<Arc<RunCell>> {
-        lock(&self.runs).by_id.get(&id).map(|listed| Arc::clone(&listed.cell))
+        lock(&self.runs).get(&id).map(|listed| Arc::clone(&listed.cell))
     }
 
     pub(super) fn runs(&self) -> Vec<Arc<RunCell>> {
-        lock(&self.runs).by_id.values().map(|listed| Arc::clone(&listed.cell)).collect()
+        lock(&self.runs).values().map(|listed| Arc::clone(&listed.cell)).collect()
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        lock(&self.runs).closed
+        self.closed.load(Ordering::Acquire)
     }
 
     pub(crate) fn spawn_on(&self, task: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
@@ -106,7 +112,10 @@ impl Hub {
 
     /// Refuses new runs, cancels the live ones, and waits for them and for everything that cleans up.
     pub(super) async fn shut_down(&self) {
-        lock(&self.runs).closed = true;
+        {
+            let _runs = lock(&self.runs);
+            self.closed.store(true, Ordering::Release);
+        }
         let runs = self.runs();
         for cell in &runs {
             cell.cancel(CancelCause::Shutdown);

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::error::contain;
@@ -18,11 +18,16 @@ struct List {
     /// Replaced as a whole, so that events are told without a lock.
     current: Mutex<Arc<[Numbered]>>,
     next: AtomicU64,
+    /// Whether anyone ever subscribed: most events have no listener, and cost no lock then.
+    heard: AtomicBool,
 }
 
 impl Listeners {
     /// Tells every listener, one after another. A panic of one is logged and starves no other.
     pub(super) fn tell(&self, event: impl FnOnce() -> Event) {
+        if !self.0.heard.load(Ordering::Acquire) {
+            return;
+        }
         let listeners = Arc::clone(&lock(&self.0.current));
         if listeners.is_empty() {
             return;
@@ -43,6 +48,7 @@ impl Listeners {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let mut current = lock(&self.0.current);
         *current = current.iter().cloned().chain([(id, listener)]).collect();
+        self.0.heard.store(true, Ordering::Release);
         Subscription { list: Arc::downgrade(&self.0), id }
     }
 }

@@ -2,6 +2,7 @@
 
 mod runtime;
 mod traffic;
+mod waiters;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -14,14 +15,13 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::traffic::Traffic;
+use self::waiters::{Waiters, Woken};
 use super::CancelCause;
 use super::force_on_drop::ForceOnDrop;
-use super::inbox::Messages;
-use super::transcript::Transcript;
-use super::updates::UpdateLog;
 use crate::agent::is_empty_message;
 use crate::capability::OutputCheck;
-use crate::content::ContentKinds;
+use crate::content::{ContentBlock, ContentKinds};
 use crate::error::RunFault;
 use crate::event::RunInfo;
 use crate::id::RunId;
@@ -64,7 +64,8 @@ pub(crate) struct RunCell {
     runtime: OnceLock<Handle>,
     token: OnceLock<CancellationToken>,
     cancelled: Notify,
-    done: Notify,
+    /// The capability values that the provider has to take, and whether it did; unset where none was asked for.
+    expected: OnceLock<Mutex<Expected>>,
     state: Mutex<State>,
 }
 
@@ -72,14 +73,23 @@ struct State {
     phase: Phase,
     verdict: Option<Verdict>,
     cancel: Option<CancelCause>,
-    /// The capability values that the provider has to take, and whether it did.
-    expected: Vec<(Cow<'static, str>, bool)>,
-    transcript: Transcript,
-    updates: UpdateLog,
-    messages: Messages,
+    /// Made when something goes through the run: many a child only settles.
+    traffic: Option<Box<Traffic>>,
+    /// Who waits for the next phase.
+    waiters: Waiters,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
     last_activity: Option<Instant>,
+}
+
+/// Names of capabilities, each with whether its value was taken.
+type Expected = Vec<(Cow<'static, str>, bool)>;
+
+/// What a run takes with it as it begins to end.
+struct Ending {
+    cancel: Option<CancelCause>,
+    streamed: String,
+    undelivered: Vec<Vec<ContentBlock>>,
 }
 
 impl RunCell {
@@ -93,15 +103,13 @@ impl RunCell {
             runtime: OnceLock::new(),
             token: OnceLock::new(),
             cancelled: Notify::new(),
-            done: Notify::new(),
+            expected: OnceLock::new(),
             state: Mutex::new(State {
                 phase: Phase::Starting,
                 verdict: None,
                 cancel: None,
-                expected: Vec::new(),
-                transcript: Transcript::default(),
-                updates: UpdateLog::default(),
-                messages: Messages::default(),
+                traffic: None,
+                waiters: Waiters::default(),
                 watches: Vec::new(),
                 last_activity: None,
             }),
@@ -133,87 +141,81 @@ impl RunCell {
             state.last_activity = Some(Instant::now());
         }
         self.hub.run_started(&self.identity);
-        let parked = {
+        let (parked, waiters) = {
             let mut state = lock(&self.state);
-            let parked = state.verdict.take();
-            state.phase = if parked.is_some() { Phase::Ending } else { Phase::Live };
-            parked
+            state.phase = Phase::Live;
+            let parked = state.verdict.take().map(|verdict| (verdict, state.begin_to_end()));
+            (parked, state.waiters.take())
         };
-        self.done.notify_waiters();
-        if let Some(verdict) = parked {
-            self.end(verdict);
+        waiters.wake();
+        if let Some((verdict, ending)) = parked {
+            self.end(verdict, ending);
         }
         Ok(())
     }
 
     /// Settles the run, unless it is settled. Before it is published the verdict is parked.
     pub(super) fn settle(&self, verdict: Verdict) {
-        {
+        let ending = {
             let mut state = lock(&self.state);
             match state.phase {
                 Phase::Starting | Phase::Publishing => {
                     if state.verdict.is_none() {
                         state.verdict = Some(verdict);
                     }
+                    let waiters = state.waiters.take();
                     drop(state);
-                    self.done.notify_waiters();
+                    waiters.wake();
                     return;
                 }
-                Phase::Live => state.phase = Phase::Ending,
+                Phase::Live => state.begin_to_end(),
                 Phase::Ending | Phase::Done | Phase::Abandoned => return,
             }
-        }
-        self.end(verdict);
+        };
+        self.end(verdict, ending);
     }
 
-    /// Settles the run in its provider's place, with the text streamed so far.
+    /// Settles the run in its provider's place, with the text streamed so far, unless it is settled.
     pub(super) fn force(&self) {
-        let cause = lock(&self.state).cancel.clone().unwrap_or(CancelCause::Dropped);
+        let cause = {
+            let state = lock(&self.state);
+            if state.is_over() {
+                return;
+            }
+            state.cancel.clone().unwrap_or(CancelCause::Dropped)
+        };
         self.settle(Ok(Outcome::new(cause.stop_reason())));
     }
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
     pub(crate) fn abandon(&self) {
-        let (verdict, tokens, watchers, readers) = {
+        let (verdict, closed) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
-            let tokens = std::mem::take(&mut state.watches);
-            (state.verdict.take(), tokens, state.updates.close(), state.messages.stop())
+            (state.verdict.take(), state.close())
         };
-        drop((verdict, tokens));
-        wake(watchers);
-        wake(readers);
+        drop(verdict);
         self.hub.remove_run(self.identity.run_id);
-        self.done.notify_waiters();
+        closed.wake();
     }
 
-    fn end(&self, verdict: Verdict) {
-        let (cause, streamed, undelivered) = {
-            let mut state = lock(&self.state);
-            let streamed = state.transcript.last_message();
-            state.transcript.clear();
-            // From `Ending` on nothing is accepted, so this is all.
-            (state.cancel.clone(), streamed, state.messages.drain())
-        };
-        let mut verdict = self.judge(verdict, cause, streamed);
+    fn end(&self, verdict: Verdict, ending: Ending) {
+        let mut verdict = self.judge(verdict, ending.cancel, ending.streamed);
         if let Ok(outcome) = &mut verdict {
-            outcome.undelivered.extend(undelivered);
+            outcome.undelivered.extend(ending.undelivered);
         }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);
-        let (tokens, watchers, readers) = {
+        let closed = {
             let mut state = lock(&self.state);
             state.phase = Phase::Done;
             state.verdict = Some(verdict);
-            (std::mem::take(&mut state.watches), state.updates.close(), state.messages.stop())
+            state.close()
         };
-        drop(tokens);
-        wake(watchers);
-        wake(readers);
-        self.done.notify_waiters();
+        closed.wake();
     }
 
     /// What stands: a cancellation owns every outcome but a completed one, the text streamed so far is the output
@@ -247,41 +249,24 @@ impl RunCell {
 
     /// How the run ended, once it has.
     pub(super) async fn settled(&self) -> Verdict {
-        loop {
-            let done = self.done.notified();
-            if let Some(verdict) = self.verdict() {
-                return verdict;
-            }
-            done.await;
-        }
+        self.until(|state| if state.phase == Phase::Done { state.verdict.clone() } else { None }).await
     }
 
-    pub(super) fn verdict(&self) -> Option<Verdict> {
-        let state = lock(&self.state);
-        if state.phase == Phase::Done { state.verdict.clone() } else { None }
+    /// How the run ended, for the handle that owns it: nobody else waits for it any more.
+    pub(super) fn take_verdict(&self) -> Option<Verdict> {
+        lock(&self.state).verdict.take()
     }
 
     /// Returns once the run has settled or its start was given up.
     pub(crate) async fn gone(&self) {
-        loop {
-            let done = self.done.notified();
-            if matches!(self.phase(), Phase::Done | Phase::Abandoned) {
-                return;
-            }
-            done.await;
-        }
+        self.until(|state| state.is_gone().then_some(())).await;
     }
 
     /// Returns once the run is settled as far as it can be before it is published. A cancelled one is within the
     /// grace.
     pub(super) async fn parked(&self) {
-        loop {
-            let done = self.done.notified();
-            if lock(&self.state).verdict.is_some() || self.phase() == Phase::Abandoned {
-                return;
-            }
-            done.await;
-        }
+        let parked = |state: &mut State| state.verdict.is_some() || state.phase == Phase::Abandoned;
+        self.until(|state| parked(state).then_some(())).await;
     }
 
     /// Returns once the run has settled or its start was given up. A start that nobody polls any more cannot end by
@@ -304,14 +289,12 @@ impl RunCell {
 
     /// Returns once the run is published, `true`, or its start was given up, `false`.
     pub(super) async fn published(&self) -> bool {
-        loop {
-            let changed = self.done.notified();
-            match self.phase() {
-                Phase::Starting | Phase::Publishing => changed.await,
-                Phase::Live | Phase::Ending | Phase::Done => return true,
-                Phase::Abandoned => return false,
-            }
-        }
+        self.until(|state| match state.phase {
+            Phase::Starting | Phase::Publishing => None,
+            Phase::Live | Phase::Ending | Phase::Done => Some(true),
+            Phase::Abandoned => Some(false),
+        })
+        .await
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -332,7 +315,7 @@ impl RunCell {
                 return;
             }
             state.cancel = Some(cause);
-            state.messages.stop()
+            state.stop_reading()
         };
         wake(readers);
         self.cancelled.notify_waiters();
@@ -375,7 +358,7 @@ impl RunCell {
     /// Keeps the future of a caller's token, polled once; its waker cancels the run.
     pub(super) fn keep_watch(&self, watch: BoxFuture<'static, ()>) {
         let mut state = lock(&self.state);
-        if !matches!(state.phase, Phase::Done | Phase::Abandoned) {
+        if !state.is_gone() {
             state.watches.push(watch);
         }
     }
@@ -396,25 +379,30 @@ impl RunCell {
 
     // ---- capability values
 
-    pub(crate) fn expect_taken(&self, expected: Vec<(Cow<'static, str>, bool)>) {
-        lock(&self.state).expected = expected;
+    /// From here on these values have to be taken.
+    pub(crate) fn expect_taken(&self, untaken: Expected) {
+        if !untaken.is_empty() || self.expected.get().is_some() {
+            *lock(self.expected.get_or_init(Mutex::default)) = untaken;
+        }
     }
 
     pub(crate) fn expect_one(&self, name: &'static str) {
-        let expected = &mut lock(&self.state).expected;
+        let mut expected = lock(self.expected.get_or_init(Mutex::default));
         expected.retain(|(earlier, _)| *earlier != name);
         expected.push((name.into(), false));
     }
 
     pub(crate) fn mark_taken(&self, name: &str) {
-        for (expected, taken) in &mut lock(&self.state).expected {
+        let Some(expected) = self.expected.get() else { return };
+        for (expected, taken) in lock(expected).iter_mut() {
             *taken |= *expected == name;
         }
     }
 
     /// The first value that the provider has not taken.
     pub(crate) fn first_ignored(&self) -> Option<String> {
-        lock(&self.state).expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
+        let expected = lock(self.expected.get()?);
+        expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
     }
 }
 
@@ -424,8 +412,52 @@ impl State {
         matches!(self.phase, Phase::Ending | Phase::Done | Phase::Abandoned)
     }
 
+    /// Whether the run has settled or never came to be.
+    fn is_gone(&self) -> bool {
+        matches!(self.phase, Phase::Done | Phase::Abandoned)
+    }
+
     fn takes_no_message(&self) -> bool {
         self.is_over() || self.cancel.is_some()
+    }
+
+    /// From here on nothing is reported and no message accepted: what there is, is all.
+    fn begin_to_end(&mut self) -> Ending {
+        self.phase = Phase::Ending;
+        let (streamed, undelivered) = self.traffic.as_mut().map(|traffic| traffic.end()).unwrap_or_default();
+        Ending { cancel: self.cancel.clone(), streamed, undelivered }
+    }
+
+    /// Whom to wake and what to drop of a run that is gone.
+    fn close(&mut self) -> Closed {
+        Closed {
+            watches: std::mem::take(&mut self.watches),
+            watchers: self.traffic.as_mut().map(|traffic| traffic.updates.take_waiting()).unwrap_or_default(),
+            readers: self.stop_reading(),
+            waiters: self.waiters.take(),
+        }
+    }
+
+    /// No message can come any more: whom to wake.
+    fn stop_reading(&mut self) -> Vec<(u32, Waker)> {
+        self.traffic.as_mut().map(|traffic| traffic.messages.stop()).unwrap_or_default()
+    }
+}
+
+/// What a run leaves behind when it is gone. All of it is foreign code, to be woken and dropped outside of the lock.
+struct Closed {
+    watches: Vec<BoxFuture<'static, ()>>,
+    watchers: Vec<(u64, Waker)>,
+    readers: Vec<(u32, Waker)>,
+    waiters: Woken,
+}
+
+impl Closed {
+    fn wake(self) {
+        drop(self.watches);
+        wake(self.watchers);
+        wake(self.readers);
+        self.waiters.wake();
     }
 }
 

@@ -103,10 +103,10 @@ pub trait Run: Send + Sync + Sized + 'static {
         proof: Self::Resume,
     ) -> impl Future<Output = Result<(), ResumeError>> + Send;
 
-    /// [`dispose`](Self::dispose) in a box; erased runs have one already.
+    /// [`dispose`](Self::dispose) in a box, called when it is polled; erased runs have one already.
     #[doc(hidden)]
     fn dispose_boxed(self) -> BoxFuture<'static, Result<(), DisposeError>> {
-        Box::pin(self.dispose())
+        Box::pin(async move { self.dispose().await })
     }
 
     /// The run with its type forgotten; an erased run stays the one that it is.

@@ -20,8 +20,8 @@ use crate::error::{DisposeError, contain, message};
 pub struct Dispose(Option<Disposal>);
 
 impl Dispose {
-    pub(super) fn new<R: Run>(run: Option<R>, cell: Arc<RunCell>) -> Self {
-        Self(run.map(|run| Disposal::new(run, cell)))
+    pub(super) fn new<R: Run>(run: R, cell: Arc<RunCell>) -> Self {
+        Self(Some(Disposal::new(run, cell)))
     }
 }
 
@@ -83,10 +83,7 @@ struct Disposal {
 
 impl Disposal {
     fn new<R: Run>(run: R, cell: Arc<RunCell>) -> Self {
-        let _entered = cell.enter_own_runtime();
-        let future = contain(|| run.dispose_boxed())
-            .unwrap_or_else(|message| Box::pin(std::future::ready(Err(DisposeError::Panicked { message }))));
-        Self { future: Some(future), cell }
+        Self { future: Some(run.dispose_boxed()), cell }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DisposeError>> {

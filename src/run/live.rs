@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::dispose::reap;
+use super::held::Held;
 use super::steer::steer;
 use super::{
     CancelCause, Cancellation, Collected, Dispose, FollowUp, Resume, ResumedWhileLive, Run, RunCell, Settled,
@@ -21,42 +21,37 @@ use crate::result::SubagentResult;
 /// background, with a warning in the log. [`collect`](Self::collect) or [`dispose`](Self::dispose) it instead.
 #[must_use = "dropping a `Live` cancels the run; `collect` or `dispose` it"]
 pub struct Live<R: Run, O> {
-    /// `None` only while the handle is being taken apart.
-    run: Option<R>,
-    cell: Arc<RunCell>,
+    held: Held<R>,
     output_type: PhantomData<fn() -> O>,
 }
 
 impl<R: Run, O> Live<R, O> {
     pub(crate) fn new(run: R, cell: Arc<RunCell>) -> Self {
-        Self { run: Some(run), cell, output_type: PhantomData }
+        Self { held: Held::new(run, cell), output_type: PhantomData }
     }
 
     /// The run's id.
     #[must_use]
     pub fn id(&self) -> RunId {
-        self.cell.identity.run_id
+        self.cell().identity.run_id
     }
 
     /// Which run this is, as its events say it.
     #[must_use]
     pub fn info(&self) -> &RunInfo {
-        &self.cell.identity
+        &self.cell().identity
     }
 
     /// The run that this one follows up.
     #[must_use]
     pub fn resumed_from(&self) -> Option<RunId> {
-        self.cell.identity.resumed_from
+        self.cell().identity.resumed_from
     }
 
     /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
     #[must_use]
     pub fn run(&self) -> &R {
-        match &self.run {
-            Some(run) => run,
-            None => unreachable!("a handle has its run until it is taken apart"),
-        }
+        self.held.run()
     }
 
     /// Waits for the run's result, without giving up the handle. Any number of callers may wait.
@@ -70,8 +65,8 @@ impl<R: Run, O> Live<R, O> {
     ///
     /// Cancel-safe: dropping the future loses nothing, and the run goes on.
     pub async fn result(&self) -> Result<SubagentResult<O>, RunFault> {
-        let verdict = self.cell.settled().await;
-        verdict.map(|outcome| SubagentResult::new(outcome, self.cell.structured_requested))
+        let verdict = self.cell().settled().await;
+        verdict.map(|outcome| SubagentResult::new(outcome, self.cell().structured_requested))
     }
 
     /// Waits until the run has settled.
@@ -81,7 +76,7 @@ impl<R: Run, O> Live<R, O> {
     /// Dropping the future drops the handle: the run is cancelled and the child disposed of in the background. To
     /// wait and keep the handle, use [`result`](Self::result) or [`settle_within`](Self::settle_within).
     pub async fn settle(self) -> Settled<R, O> {
-        self.cell.gone().await;
+        self.cell().gone().await;
         self.into_settled()
     }
 
@@ -98,8 +93,8 @@ impl<R: Run, O> Live<R, O> {
     pub async fn settle_within(self, limit: Duration) -> Result<Settled<R, O>, Self> {
         let settled = tokio::select! {
             biased;
-            () = self.cell.gone() => true,
-            () = self.cell.pass(limit) => false,
+            () = self.cell().gone() => true,
+            () = self.cell().pass(limit) => false,
         };
         if settled { Ok(self.into_settled()) } else { Err(self) }
     }
@@ -117,18 +112,18 @@ impl<R: Run, O> Live<R, O> {
     /// Cancels the run. The provider is told first and may settle with what it has; if it has not within the
     /// grace, the seam settles it as aborted with the text streamed so far. Cancelling again changes nothing.
     pub fn cancel(&self, reason: impl Into<Arc<str>>) {
-        self.cell.cancel(CancelCause::Requested(reason.into()));
+        self.cell().cancel(CancelCause::Requested(reason.into()));
     }
 
     /// The run's cancellation, to watch or to link other work to.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
-        Cancellation::new(Arc::clone(&self.cell))
+        Cancellation::new(Arc::clone(self.cell()))
     }
 
     /// A stream of what the child reports, from the run's start as far as it is still kept.
     pub fn updates(&self) -> Updates {
-        Updates::new(Arc::clone(&self.cell))
+        Updates::new(Arc::clone(self.cell()))
     }
 
     /// Ends the child and waits until it is quiescent. A run that has not settled is cancelled and settles first.
@@ -140,9 +135,10 @@ impl<R: Run, O> Live<R, O> {
     /// # Cancel safety
     ///
     /// The disposal goes on in the background if the future is dropped, polled or not.
-    pub fn dispose(mut self) -> Dispose {
-        self.cell.cancel(CancelCause::Disposed);
-        Dispose::new(self.run.take(), Arc::clone(&self.cell))
+    pub fn dispose(self) -> Dispose {
+        self.cell().cancel(CancelCause::Disposed);
+        let (run, cell) = self.held.take();
+        Dispose::new(run, cell)
     }
 
     /// Hands the child a message while it works. `Ok` means accepted: the child's model sees it before the run
@@ -160,7 +156,7 @@ impl<R: Run, O> Live<R, O> {
     where
         R: Steerable,
     {
-        steer(self.run.as_ref(), &self.cell, message.into())
+        steer(self.run(), self.cell(), message.into())
     }
 
     #[doc(hidden)]
@@ -171,36 +167,21 @@ impl<R: Run, O> Live<R, O> {
         R::impossible()
     }
 
-    pub(crate) fn into_parts(mut self) -> (Option<R>, Arc<RunCell>) {
-        (self.run.take(), Arc::clone(&self.cell))
+    pub(crate) fn into_parts(self) -> (R, Arc<RunCell>) {
+        self.held.take()
     }
 
-    /// The same handle around another form of the run.
-    pub(crate) fn rebuild(run: Option<R>, cell: Arc<RunCell>) -> Self {
-        Self { run, cell, output_type: PhantomData }
-    }
-
-    pub(crate) fn try_run(&self) -> Option<&R> {
-        self.run.as_ref()
+    fn cell(&self) -> &Arc<RunCell> {
+        self.held.cell()
     }
 
     fn into_settled(self) -> Settled<R, O> {
-        let (run, cell) = self.into_parts();
-        Settled::new(run, cell)
-    }
-}
-
-impl<R: Run, O> Drop for Live<R, O> {
-    fn drop(&mut self) {
-        if let Some(run) = self.run.take() {
-            self.cell.cancel(CancelCause::Dropped);
-            reap(run, &self.cell);
-        }
+        Settled::new(self.held)
     }
 }
 
 impl<R: Run, O> fmt::Debug for Live<R, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("run", &self.cell.identity).finish_non_exhaustive()
+        f.debug_struct("Live").field("run", &self.cell().identity).finish_non_exhaustive()
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn resume<R: Resumable, O: 'static>(settled: Settled<R, O>, follow_up
     let resumed = Arc::clone(&cell);
     let resume = Box::pin(async move {
         match begin(&settled, &resumed, follow_up).await {
-            Ok(()) => Ok(Live::rebuild(settled.into_parts().0, resumed)),
+            Ok(()) => Ok(Live::new(settled.into_parts().0, resumed)),
             Err(error) => Err((error, settled)),
         }
     });
@@ -70,7 +70,7 @@ async fn begin<R: Resumable, O>(
     }
     cell.enter(runtime);
     cell.hub.add_run(cell)?;
-    let _unpublished = AbandonOnDrop(Arc::clone(cell));
+    let _unpublished = AbandonOnDrop::new(cell);
     if let Some(token) = follow_up.cancellation {
         watch(cell, token);
     }
@@ -78,7 +78,7 @@ async fn begin<R: Resumable, O>(
         cell.limit_time(limit);
     }
     cell.hub.take_slot(cell).await.map_err(|cause| ResumeError::Cancelled { run_id, cause })?;
-    let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
+    let run = settled.run();
     let settlement = cell.settlement();
     let resume = async { run.resume(content, settlement).await };
     let given_up = || ResumeError::failed("the resumption went on after it was cancelled");

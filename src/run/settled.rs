@@ -1,10 +1,9 @@
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::dispose::reap;
+use super::held::Held;
 use super::resume::resume;
 use super::{
     Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Steer, SteeredOnceSettled, Updates,
@@ -21,46 +20,43 @@ use crate::result::SubagentResult;
 /// Dropping it has the child disposed of in the background, with a warning in the log.
 #[must_use = "dropping a `Settled` disposes of its child in the background; `dispose` or `collect` it"]
 pub struct Settled<R: Run, O> {
-    /// `None` only while the handle is being taken apart.
-    run: Option<R>,
-    cell: Arc<RunCell>,
+    held: Held<R>,
     result: Result<SubagentResult<O>, RunFault>,
-    output_type: PhantomData<fn() -> O>,
 }
 
 impl<R: Run, O> Settled<R, O> {
-    pub(super) fn new(run: Option<R>, cell: Arc<RunCell>) -> Self {
-        let run_id = cell.identity.run_id;
-        let verdict = cell.verdict().unwrap_or(Err(RunFault::SettlementLost { run_id }));
-        let result = verdict.map(|outcome| SubagentResult::new(outcome, cell.structured_requested));
-        Self { run, cell, result, output_type: PhantomData }
+    pub(super) fn new(held: Held<R>) -> Self {
+        let cell = held.cell();
+        let result = match cell.take_verdict() {
+            Some(Ok(outcome)) => Ok(SubagentResult::new(outcome, cell.structured_requested)),
+            Some(Err(fault)) => Err(fault),
+            None => Err(RunFault::SettlementLost { run_id: cell.identity.run_id }),
+        };
+        Self { held, result }
     }
 
     /// The run's id.
     #[must_use]
     pub fn id(&self) -> RunId {
-        self.cell.identity.run_id
+        self.cell().identity.run_id
     }
 
     /// Which run this is, as its events say it.
     #[must_use]
     pub fn info(&self) -> &RunInfo {
-        &self.cell.identity
+        &self.cell().identity
     }
 
     /// The run that this one follows up.
     #[must_use]
     pub fn resumed_from(&self) -> Option<RunId> {
-        self.cell.identity.resumed_from
+        self.cell().identity.resumed_from
     }
 
     /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
     #[must_use]
     pub fn run(&self) -> &R {
-        match &self.run {
-            Some(run) => run,
-            None => unreachable!("a handle has its run until it is taken apart"),
-        }
+        self.held.run()
     }
 
     /// The run's result.
@@ -92,7 +88,7 @@ impl<R: Run, O> Settled<R, O> {
 
     /// The updates that are still kept; the stream ends after them.
     pub fn updates(&self) -> Updates {
-        Updates::new(Arc::clone(&self.cell))
+        Updates::new(Arc::clone(self.cell()))
     }
 
     /// Starts a follow-up in the same session. It is a run of its own: a new id, its own pair of events, result and
@@ -130,8 +126,9 @@ impl<R: Run, O> Settled<R, O> {
     /// # Cancel safety
     ///
     /// The disposal goes on in the background if the future is dropped, polled or not.
-    pub fn dispose(mut self) -> Dispose {
-        Dispose::new(self.run.take(), Arc::clone(&self.cell))
+    pub fn dispose(self) -> Dispose {
+        let (run, cell) = self.held.take();
+        Dispose::new(run, cell)
     }
 
     /// Ends the child and returns the result beside the outcome of the disposal.
@@ -139,41 +136,31 @@ impl<R: Run, O> Settled<R, O> {
     /// # Cancel safety
     ///
     /// The disposal goes on in the background if the future is dropped; the result is lost with it.
-    pub async fn collect(mut self) -> Collected<O> {
-        let disposal = Dispose::new(self.run.take(), Arc::clone(&self.cell)).await;
-        Collected { result: self.result.clone(), disposal }
+    pub async fn collect(self) -> Collected<O> {
+        let (run, cell) = self.held.take();
+        let disposal = Dispose::new(run, cell).await;
+        Collected { result: self.result, disposal }
     }
 
-    pub(crate) fn into_parts(mut self) -> (Option<R>, Arc<RunCell>) {
-        (self.run.take(), Arc::clone(&self.cell))
+    pub(super) fn into_parts(self) -> (R, Arc<RunCell>) {
+        self.held.take()
     }
 
     /// The same handle around another form of the run.
-    pub(crate) fn rebuild(run: Option<R>, cell: Arc<RunCell>) -> Self {
-        Self::new(run, cell)
-    }
-
-    pub(crate) fn try_run(&self) -> Option<&R> {
-        self.run.as_ref()
+    pub(crate) fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Settled<T, O> {
+        let (run, cell) = self.held.take();
+        Settled { held: Held::new(change(run), cell), result: self.result }
     }
 
     pub(super) fn cell(&self) -> &Arc<RunCell> {
-        &self.cell
-    }
-}
-
-impl<R: Run, O> Drop for Settled<R, O> {
-    fn drop(&mut self) {
-        if let Some(run) = self.run.take() {
-            reap(run, &self.cell);
-        }
+        self.held.cell()
     }
 }
 
 impl<R: Run, O> fmt::Debug for Settled<R, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settled")
-            .field("run", &self.cell.identity)
+            .field("run", &self.cell().identity)
             .field("result", &self.result)
             .finish_non_exhaustive()
     }

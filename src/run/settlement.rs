@@ -33,9 +33,14 @@ type Change = Box<dyn FnOnce(Outcome) -> Outcome + Send>;
 
 enum Target {
     Run,
-    /// The mutex is never locked: it makes a settlement `Sync`, so that a reference to it may live across an `.await`.
-    Mapped(Mutex<Change>, Box<Self>),
+    Mapped(Box<Mapped>),
     Wrapper(oneshot::Sender<Verdict>),
+}
+
+struct Mapped {
+    /// The mutex is never locked: it makes a settlement `Sync`, so that a reference to it may live across an `.await`.
+    change: Mutex<Change>,
+    next: Target,
 }
 
 impl Settlement {
@@ -82,8 +87,8 @@ impl Settlement {
     /// For wrappers: a settlement for the provider inside whose outcome passes through `change` first, with the text
     /// reported so far where it has no output of its own. A lost settlement passes by as it is.
     pub fn map(mut self, change: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
-        let target =
-            self.target.take().map(|target| Target::Mapped(Mutex::new(Box::new(change)), Box::new(target)));
+        let change = Mutex::<Change>::new(Box::new(change));
+        let target = self.target.take().map(|next| Target::Mapped(Box::new(Mapped { change, next })));
         Self { cell: Arc::clone(&self.cell), target, held_by_task: false }
     }
 
@@ -155,7 +160,8 @@ impl Target {
     fn reach(self, cell: &Arc<RunCell>, verdict: Verdict) {
         match self {
             Self::Run => cell.settle(verdict),
-            Self::Mapped(change, next) => {
+            Self::Mapped(mapped) => {
+                let Mapped { change, next } = *mapped;
                 let change = change.into_inner().unwrap_or_else(PoisonError::into_inner);
                 let changed = with_streamed(cell, verdict).map(|outcome| {
                     crate::error::contain(|| change(outcome)).unwrap_or_else(|message| {
@@ -185,11 +191,14 @@ fn with_streamed(cell: &RunCell, verdict: Verdict) -> Verdict {
 
 impl Drop for Settlement {
     fn drop(&mut self) {
+        if self.target.is_none() {
+            return;
+        }
         if self.held_by_task {
             self.end(Ok(Outcome::new(StopReason::Aborted)));
         } else if std::thread::panicking() {
             self.end(Ok(Outcome::error("the child panicked")));
-        } else if self.target.is_some() {
+        } else {
             if self.cell.runtime_is_gone() {
                 // Its child was dropped with everything else on the runtime, which is nobody's fault.
                 self.cell.cancel(CancelCause::RuntimeGone);

@@ -30,31 +30,35 @@ use crate::request::{RequestBody, StartRequest};
 /// child remains and no event is sent.
 #[must_use = "futures do nothing unless awaited: no child is started"]
 pub struct Start<R: Run, O> {
+    /// `None` where the start was refused at once.
+    run_id: Option<RunId>,
     state: State<R>,
     output_type: PhantomData<fn() -> O>,
 }
 
 enum State<R> {
-    Refused(Option<StartError>),
-    Starting { start: Option<BoxFuture<'static, Result<R, StartError>>>, cell: Arc<RunCell>, polled: bool },
+    Refused(StartError),
+    Starting { start: BoxFuture<'static, Result<R, StartError>>, cell: Arc<RunCell>, polled: bool },
+    Over,
 }
 
 impl<R: Run, O> Start<R, O> {
     pub(crate) fn new(start: BoxFuture<'static, Result<R, StartError>>, cell: Arc<RunCell>) -> Self {
-        Self { state: State::Starting { start: Some(start), cell, polled: false }, output_type: PhantomData }
+        Self {
+            run_id: Some(cell.identity.run_id),
+            state: State::Starting { start, cell, polled: false },
+            output_type: PhantomData,
+        }
     }
 
     pub(crate) fn refused(error: StartError) -> Self {
-        Self { state: State::Refused(Some(error)), output_type: PhantomData }
+        Self { run_id: None, state: State::Refused(error), output_type: PhantomData }
     }
 
     /// The run's id, known before the child exists; `None` when the start is refused already.
     #[must_use]
     pub fn run_id(&self) -> Option<RunId> {
-        match &self.state {
-            State::Refused(_) => None,
-            State::Starting { cell, .. } => Some(cell.identity.run_id),
-        }
+        self.run_id
     }
 }
 
@@ -63,26 +67,28 @@ impl<R: Run, O> Future for Start<R, O> {
 
     #[expect(clippy::panic, reason = "polling a future after it is ready is a bug of its caller")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.state {
-            State::Refused(error) => match error.take() {
-                Some(error) => Poll::Ready(Err(error)),
-                None => panic!("`Start` was polled after it was ready"),
-            },
-            State::Starting { start, cell, polled } => {
-                *polled = true;
-                let Some(future) = start else { panic!("`Start` was polled after it was ready") };
-                let Poll::Ready(started) = future.as_mut().poll(context) else { return Poll::Pending };
-                *start = None;
-                Poll::Ready(started.map(|run| Live::new(run, Arc::clone(cell))))
+        let mut started = None;
+        if let State::Starting { start, polled, .. } = &mut self.state {
+            *polled = true;
+            let Poll::Ready(ready) = start.as_mut().poll(context) else { return Poll::Pending };
+            started = Some(ready);
+        }
+        match (std::mem::replace(&mut self.state, State::Over), started) {
+            (State::Starting { cell, .. }, Some(started)) => {
+                Poll::Ready(started.map(|run| Live::new(run, cell)))
             }
+            (State::Refused(error), _) => Poll::Ready(Err(error)),
+            _ => panic!("`Start` was polled after it was ready"),
         }
     }
 }
 
 impl<R: Run, O> Drop for Start<R, O> {
     fn drop(&mut self) {
-        let State::Starting { start, cell, polled: true } = &mut self.state else { return };
-        let Some(start) = start.take() else { return };
+        let State::Starting { start, cell, polled: true } = std::mem::replace(&mut self.state, State::Over)
+        else {
+            return;
+        };
         cell.cancel(CancelCause::Dropped);
         // Cancelled, the start ends within the grace, and disposes of a child that came too late.
         cell.spawn(async move { drop(start.await) });
@@ -115,7 +121,7 @@ pub(crate) async fn start_run<P: Provider>(
     }
     cell.hub.add_run(&cell)?;
     // Wakes whoever waits on a run that never came to be, at whichever line this future ends or is dropped.
-    let unpublished = AbandonOnDrop(Arc::clone(&cell));
+    let mut unpublished = AbandonOnDrop::new(&cell);
     for token in tokens.into_iter().flatten() {
         watch(&cell, token);
     }
@@ -125,7 +131,10 @@ pub(crate) async fn start_run<P: Provider>(
     cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
     let request = cell.start_request(body);
     let run = provider_start(&entry, &cell, request).await?;
-    let Err(refused) = publish(&entry, &cell) else { return Ok(run) };
+    let Err(refused) = publish(&entry, &cell) else {
+        unpublished.disarm();
+        return Ok(run);
+    };
     // A disposal may rely on the child's having been told.
     cell.cancel(CancelCause::Disposed);
     // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.
@@ -161,12 +170,15 @@ async fn provider_start<P: Provider>(
     let given_up = || StartError::failed("the start went on after it was cancelled");
     let started = within_grace(cell, pin!(Some(start))).await;
     let started = started.map(|started| started.unwrap_or_else(|| Err(given_up())));
-    match (started, cell.cancel_cause()) {
-        (Ok(Ok(run)), _) => Ok(run),
-        (_, Some(cause)) => Err(StartError::Cancelled { run_id, cause }),
-        (Ok(Err(error)), None) => Err(error.of_run(&entry.name, run_id)),
-        (Err(payload), None) => Err(panicked(message(payload))),
-    }
+    let failed = match started {
+        Ok(Ok(run)) => return Ok(run),
+        Ok(Err(error)) => error.of_run(&entry.name, run_id),
+        Err(payload) => panicked(message(payload)),
+    };
+    Err(match cell.cancel_cause() {
+        Some(cause) => StartError::Cancelled { run_id, cause },
+        None => failed,
+    })
 }
 
 /// What the provider's future returns, or its panic; `None` when it was cancelled and went on beyond the grace. Either
@@ -175,19 +187,28 @@ pub(super) async fn within_grace<F: Future>(
     cell: &RunCell,
     mut future: Pin<&mut Option<F>>,
 ) -> Result<Option<F::Output>, Box<dyn Any + Send>> {
-    let output = std::future::poll_fn(|context| match future.as_mut().as_pin_mut() {
+    let mut output = AssertUnwindSafe(std::future::poll_fn(|context| match future.as_mut().as_pin_mut() {
         Some(future) => future.poll(context).map(Some),
         None => Poll::Ready(None),
-    });
-    let given_up = async {
-        cell.cancelled().await;
-        // Most starts are not cancelled: the timer has no place in their box.
-        Box::pin(cell.pass(cell.hub.cancel_grace())).await;
-    };
-    let output = tokio::select! {
-        biased;
-        output = AssertUnwindSafe(output).catch_unwind() => output,
-        () = given_up => Ok(None),
+    }))
+    .catch_unwind();
+    // Many are ready at once: what waits has no place in their box.
+    let output = match std::future::poll_fn(|context| Poll::Ready(output.poll_unpin(context))).await {
+        Poll::Ready(output) => output,
+        Poll::Pending => {
+            let given_up = async {
+                cell.cancelled().await;
+                cell.pass(cell.hub.cancel_grace()).await;
+            };
+            Box::pin(async {
+                tokio::select! {
+                    biased;
+                    output = output => output,
+                    () = given_up => Ok(None),
+                }
+            })
+            .await
+        }
     };
     if let Err(message) = contain(|| future.set(None)) {
         let run_id = cell.identity.run_id;
@@ -235,10 +256,26 @@ impl Drop for CancelOnDrop {
     }
 }
 
-pub(super) struct AbandonOnDrop(pub(super) Arc<RunCell>);
+/// Abandons a run that is not published when this is dropped.
+pub(super) struct AbandonOnDrop<'a> {
+    cell: Option<&'a RunCell>,
+}
 
-impl Drop for AbandonOnDrop {
+impl<'a> AbandonOnDrop<'a> {
+    pub(super) fn new(cell: &'a RunCell) -> Self {
+        Self { cell: Some(cell) }
+    }
+
+    /// The run is published.
+    fn disarm(&mut self) {
+        self.cell = None;
+    }
+}
+
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.abandon();
+        if let Some(cell) = self.cell {
+            cell.abandon();
+        }
     }
 }

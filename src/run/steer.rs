@@ -35,7 +35,7 @@ impl fmt::Debug for Steer<'_> {
     }
 }
 
-pub(super) fn steer<'a, R: Steerable>(run: Option<&'a R>, cell: &'a RunCell, message: Prompt) -> Steer<'a> {
+pub(super) fn steer<'a, R: Steerable>(run: &'a R, cell: &'a RunCell, message: Prompt) -> Steer<'a> {
     Steer(Box::pin(async move {
         let Prompt(content) = message;
         if content.is_empty() {
@@ -44,9 +44,9 @@ pub(super) fn steer<'a, R: Steerable>(run: Option<&'a R>, cell: &'a RunCell, mes
         if let Some((index, kind)) = first_uncarried(&content, cell.content) {
             return Err(SteerError::UnsupportedContent { kind, index, carried: cell.content });
         }
-        let Some(run) = run.filter(|_| cell.phase() == Phase::Live && cell.cancel_cause().is_none()) else {
+        if cell.phase() != Phase::Live || cell.cancel_cause().is_some() {
             return Err(SteerError::Settled);
-        };
+        }
         let sent = AssertUnwindSafe(async { run.send_message(content).await }).catch_unwind().await;
         sent.unwrap_or_else(|payload| Err(SteerError::Panicked { message: self::message(payload) }))
     }))

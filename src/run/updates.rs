@@ -77,7 +77,6 @@ pub(super) struct UpdateLog {
     first: u64,
     waiting: Vec<(u64, Waker)>,
     watchers: u64,
-    closed: bool,
 }
 
 impl UpdateLog {
@@ -97,9 +96,8 @@ impl UpdateLog {
         (std::mem::take(&mut self.waiting), dropped)
     }
 
-    /// Ends every stream once it has read what is kept, and returns whom to wake.
-    pub(super) fn close(&mut self) -> Vec<(u64, Waker)> {
-        self.closed = true;
+    /// No update can come any more: whom to wake.
+    pub(super) fn take_waiting(&mut self) -> Vec<(u64, Waker)> {
         std::mem::take(&mut self.waiting)
     }
 
@@ -113,12 +111,13 @@ impl UpdateLog {
         Some(self.waiting.swap_remove(at).1)
     }
 
-    /// The next update; where there is none yet, keeps `waker` and leaves the earlier one in its place, to be dropped
-    /// outside of any lock.
+    /// The next update; `None` where none is left and `closed` says that none can come. Otherwise keeps `waker` and
+    /// leaves the earlier one in its place, to be dropped outside of any lock.
     pub(super) fn poll(
         &mut self,
         next: u64,
         watcher: u64,
+        closed: bool,
         waker: &mut Option<Waker>,
     ) -> Poll<Option<<Updates as Stream>::Item>> {
         if next < self.first {
@@ -128,7 +127,7 @@ impl UpdateLog {
         if let Some((update, _)) = self.kept.get(at) {
             return Poll::Ready(Some(Ok(Arc::clone(update))));
         }
-        if self.closed {
+        if closed {
             return Poll::Ready(None);
         }
         match self.waiting.iter_mut().find(|(waiting, _)| *waiting == watcher) {

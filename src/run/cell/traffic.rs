@@ -4,12 +4,38 @@ use std::task::{Poll, Waker};
 
 use tokio::time::Instant;
 
-use super::{RunCell, wake};
+use super::{RunCell, State, wake};
 use crate::content::ContentBlock;
 use crate::error::SteerError;
 use crate::run::Updates;
+use crate::run::inbox::Messages;
+use crate::run::transcript::Transcript;
+use crate::run::updates::UpdateLog;
 use crate::sync::lock;
 use crate::update::Update;
+
+/// What went through a run so far.
+#[derive(Default)]
+pub(super) struct Traffic {
+    transcript: Transcript,
+    pub(super) updates: UpdateLog,
+    pub(super) messages: Messages,
+}
+
+impl Traffic {
+    /// The last message, and the messages that nobody received.
+    pub(super) fn end(&mut self) -> (String, Vec<Vec<ContentBlock>>) {
+        let streamed = self.transcript.last_message();
+        self.transcript.clear();
+        (streamed, self.messages.drain())
+    }
+}
+
+impl State {
+    fn traffic(&mut self) -> &mut Traffic {
+        self.traffic.get_or_insert_default()
+    }
+}
 
 impl RunCell {
     pub(in crate::run) fn report(&self, update: Update) {
@@ -20,8 +46,9 @@ impl RunCell {
                 return;
             }
             state.last_activity = Some(Instant::now());
-            state.transcript.record(&update);
-            state.updates.push(update)
+            let traffic = state.traffic();
+            traffic.transcript.record(&update);
+            traffic.updates.push(update)
         };
         wake(watchers);
         drop(dropped);
@@ -29,20 +56,26 @@ impl RunCell {
 
     /// The text that the child streamed so far: its last non-empty message.
     pub(in crate::run) fn streamed(&self) -> String {
-        lock(&self.state).transcript.last_message()
+        lock(&self.state)
+            .traffic
+            .as_ref()
+            .map(|traffic| traffic.transcript.last_message())
+            .unwrap_or_default()
     }
 
     /// Another child begins in the same run: what the one before said is not its own.
     pub(crate) fn forget_streamed(&self) {
-        lock(&self.state).transcript.clear();
+        if let Some(traffic) = &mut lock(&self.state).traffic {
+            traffic.transcript.clear();
+        }
     }
 
     pub(in crate::run) fn watch_updates(&self) -> u64 {
-        lock(&self.state).updates.add_watcher()
+        lock(&self.state).traffic().updates.add_watcher()
     }
 
     pub(in crate::run) fn unwatch_updates(&self, watcher: u64) {
-        let waker = lock(&self.state).updates.remove_watcher(watcher);
+        let waker = lock(&self.state).traffic().updates.remove_watcher(watcher);
         drop(waker);
     }
 
@@ -54,11 +87,13 @@ impl RunCell {
     ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
         // Wakers are foreign code too: cloned and dropped outside of the lock.
         let mut waker = Some(waker.clone());
-        lock(&self.state).updates.poll(next, watcher, &mut waker)
+        let mut state = lock(&self.state);
+        let closed = state.is_gone();
+        state.traffic().updates.poll(next, watcher, closed, &mut waker)
     }
 
     pub(in crate::run) fn open_inbox(&self) -> u32 {
-        lock(&self.state).messages.open()
+        lock(&self.state).traffic().messages.open()
     }
 
     pub(in crate::run) fn accept_message(
@@ -68,11 +103,11 @@ impl RunCell {
     ) -> Result<(), SteerError> {
         let reader = {
             let mut state = lock(&self.state);
-            if state.takes_no_message() || state.messages.is_closed(inbox) {
+            if state.takes_no_message() || state.traffic().messages.is_closed(inbox) {
                 // What the content holds is dropped outside of the lock.
                 return Err(SteerError::Settled);
             }
-            state.messages.accept(inbox, content)
+            state.traffic().messages.accept(inbox, content)
         };
         if let Some(reader) = reader {
             reader.wake();
@@ -81,18 +116,18 @@ impl RunCell {
     }
 
     pub(in crate::run) fn take_message(&self, inbox: u32) -> Option<Vec<ContentBlock>> {
-        lock(&self.state).messages.take(inbox)
+        lock(&self.state).traffic().messages.take(inbox)
     }
 
     pub(in crate::run) fn poll_message(&self, inbox: u32, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
         let mut waker = Some(waker.clone());
         let mut state = lock(&self.state);
         let over = state.takes_no_message();
-        state.messages.poll(inbox, over, &mut waker)
+        state.traffic().messages.poll(inbox, over, &mut waker)
     }
 
     pub(in crate::run) fn close_inbox(&self, inbox: u32) {
-        let reader = lock(&self.state).messages.close(inbox);
+        let reader = lock(&self.state).traffic().messages.close(inbox);
         drop(reader);
     }
 }
