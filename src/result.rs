@@ -112,7 +112,7 @@ fn is_absent(output: &Output) -> bool {
 #[derive(Serialize, Deserialize)]
 #[serde(transparent, bound = "")]
 pub struct SubagentResult<O = NoOutput> {
-    outcome: Outcome,
+    outcome: Box<Outcome>,
     /// Whether a structured value was requested; `true` where nobody knows.
     #[serde(skip, default = "unknown")]
     structured_requested: bool,
@@ -125,7 +125,7 @@ fn unknown() -> bool {
 }
 
 impl<O> SubagentResult<O> {
-    pub(crate) fn new(outcome: Outcome, structured_requested: bool) -> Self {
+    pub(crate) fn new(outcome: Box<Outcome>, structured_requested: bool) -> Self {
         Self { outcome, structured_requested, output_type: PhantomData }
     }
 
@@ -206,7 +206,7 @@ impl<O> SubagentResult<O> {
     /// The result as data, without its type.
     #[must_use]
     pub fn into_outcome(self) -> Outcome {
-        self.outcome
+        *self.outcome
     }
 }
 
@@ -224,7 +224,7 @@ impl<O> PartialEq for SubagentResult<O> {
 
 impl<O> fmt::Debug for SubagentResult<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { stop_reason, output, structured, diagnostic, usage, undelivered } = &self.outcome;
+        let Outcome { stop_reason, output, structured, diagnostic, usage, undelivered } = &*self.outcome;
         f.debug_struct("SubagentResult")
             .field("stop_reason", stop_reason)
             .field("output", output)

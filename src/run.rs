@@ -37,6 +37,7 @@ pub use progress::Progress;
 pub use promise::{KeepsResumable, KeepsSteerable};
 pub use resume::Resume;
 pub use settled::Settled;
+pub(crate) use settlement::HeldByTask;
 pub use settlement::{Intercepted, Settlement};
 pub use start::Start;
 pub(crate) use start::{first_uncarried, start_run};

@@ -20,7 +20,7 @@ pub(super) fn spawn<A: Into<Outcome>>(
             tracing::error!(panic = message(payload), "a child that is a closure panicked");
             Outcome::error("the child panicked")
         });
-        settlement.settle(outcome);
+        settlement.into_inner().settle(outcome);
     };
     tokio::spawn(task.in_current_span())
 }

@@ -169,6 +169,6 @@ impl<P: Provider> ErasedEntry for Entry<P> {
         cell: Arc<RunCell>,
         body: RequestBody,
     ) -> BoxFuture<'static, Result<AnyRun, StartError>> {
-        Box::pin(async move { start_run(self, cell, body).await.map(Run::erase) })
+        Box::pin(start_run(self, cell, body, Run::erase))
     }
 }

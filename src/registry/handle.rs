@@ -1,3 +1,4 @@
+use std::convert::identity;
 use std::fmt;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ impl<P: Provider> ProviderHandle<P> {
             );
         }
         let cell = self.entry.cell(&request.body, C::Output::CHECK);
-        let start = start_run(Arc::clone(&self.entry), Arc::clone(&cell), request.body);
+        let start = start_run(Arc::clone(&self.entry), Arc::clone(&cell), request.body, identity);
         Start::new(Box::pin(start), cell)
     }
 

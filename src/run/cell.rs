@@ -5,6 +5,7 @@ mod traffic;
 mod waiters;
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
@@ -30,8 +31,9 @@ use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
 
-/// How a run ended: with an outcome, or without one.
-pub(crate) type Verdict = Result<Outcome, RunFault>;
+/// How a run ended: with an outcome, or without one. The outcome changes hands many times on its way to the caller,
+/// so it is moved once, into a box.
+pub(crate) type Verdict = Result<Box<Outcome>, RunFault>;
 
 /// `Starting → Publishing → Live → Ending → Done`, or `Starting → Abandoned`.
 ///
@@ -64,6 +66,9 @@ pub(crate) struct RunCell {
     runtime: OnceLock<Handle>,
     token: OnceLock<CancellationToken>,
     cancelled: Notify,
+    /// Set, a little later than the phase says so, when the run is settling or never came to be: spares whoever comes
+    /// then the lock.
+    over: AtomicBool,
     /// The capability values that the provider has to take, and whether it did; unset where none was asked for.
     expected: OnceLock<Mutex<Expected>>,
     state: Mutex<State>,
@@ -103,6 +108,7 @@ impl RunCell {
             runtime: OnceLock::new(),
             token: OnceLock::new(),
             cancelled: Notify::new(),
+            over: AtomicBool::new(false),
             expected: OnceLock::new(),
             state: Mutex::new(State {
                 phase: Phase::Starting,
@@ -137,8 +143,8 @@ impl RunCell {
             if let Some(cause) = &state.cancel {
                 return Err(cause.clone());
             }
-            state.phase = Phase::Publishing;
             state.last_activity = Some(Instant::now());
+            state.phase = Phase::Publishing;
         }
         self.hub.run_started(&self.identity);
         let (parked, waiters) = {
@@ -177,6 +183,9 @@ impl RunCell {
 
     /// Settles the run in its provider's place, with the text streamed so far, unless it is settled.
     pub(super) fn force(&self) {
+        if self.is_known_to_be_over() {
+            return;
+        }
         let cause = {
             let state = lock(&self.state);
             if state.is_over() {
@@ -184,7 +193,7 @@ impl RunCell {
             }
             state.cancel.clone().unwrap_or(CancelCause::Dropped)
         };
-        self.settle(Ok(Outcome::new(cause.stop_reason())));
+        self.settle(Ok(Box::new(Outcome::new(cause.stop_reason()))));
     }
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
@@ -197,12 +206,14 @@ impl RunCell {
             state.phase = Phase::Abandoned;
             (state.verdict.take(), state.close())
         };
+        self.over.store(true, Ordering::Release);
         drop(verdict);
         self.hub.remove_run(self.identity.run_id);
         closed.wake();
     }
 
     fn end(&self, verdict: Verdict, ending: Ending) {
+        self.over.store(true, Ordering::Release);
         let mut verdict = self.judge(verdict, ending.cancel, ending.streamed);
         if let Ok(outcome) = &mut verdict {
             outcome.undelivered.extend(ending.undelivered);
@@ -223,7 +234,7 @@ impl RunCell {
     fn judge(&self, verdict: Verdict, cause: Option<CancelCause>, streamed: String) -> Verdict {
         let mut outcome = match (verdict, &cause) {
             (Ok(outcome), _) => outcome,
-            (Err(_), Some(cause)) => Outcome::new(cause.stop_reason()),
+            (Err(_), Some(cause)) => Box::new(Outcome::new(cause.stop_reason())),
             (Err(fault), None) => return Err(fault),
         };
         if let Some(cause) = cause
@@ -252,9 +263,12 @@ impl RunCell {
         self.until(|state| if state.phase == Phase::Done { state.verdict.clone() } else { None }).await
     }
 
-    /// How the run ended, for the handle that owns it: nobody else waits for it any more.
-    pub(super) fn take_verdict(&self) -> Option<Verdict> {
-        lock(&self.state).verdict.take()
+    /// How the run ended, once it has, for the handle that owns it: nobody else waits for it any more.
+    pub(super) async fn take_verdict(&self) -> Verdict {
+        self.until(|state| state.is_gone().then(|| state.verdict.take())).await.unwrap_or_else(|| {
+            // Not reached: a handle's run was published, and is settled once.
+            Err(RunFault::SettlementLost { run_id: self.identity.run_id })
+        })
     }
 
     /// Returns once the run has settled or its start was given up.
@@ -295,6 +309,11 @@ impl RunCell {
             Phase::Abandoned => Some(false),
         })
         .await
+    }
+
+    /// Whether the run is settling or settled, or never came to be, as far as that is known without the lock.
+    pub(super) fn is_known_to_be_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     pub(crate) fn phase(&self) -> Phase {

@@ -76,8 +76,8 @@ impl<R: Run, O> Live<R, O> {
     /// Dropping the future drops the handle: the run is cancelled and the child disposed of in the background. To
     /// wait and keep the handle, use [`result`](Self::result) or [`settle_within`](Self::settle_within).
     pub async fn settle(self) -> Settled<R, O> {
-        self.cell().gone().await;
-        self.into_settled()
+        let verdict = self.cell().take_verdict().await;
+        Settled::new(self.held, verdict)
     }
 
     /// Waits until the run has settled, at most this long.
@@ -91,12 +91,12 @@ impl<R: Run, O> Live<R, O> {
     ///
     /// As [`settle`](Self::settle).
     pub async fn settle_within(self, limit: Duration) -> Result<Settled<R, O>, Self> {
-        let settled = tokio::select! {
+        let verdict = tokio::select! {
             biased;
-            () = self.cell().gone() => true,
-            () = self.cell().pass(limit) => false,
+            verdict = self.cell().take_verdict() => verdict,
+            () = self.cell().pass(limit) => return Err(self),
         };
-        if settled { Ok(self.into_settled()) } else { Err(self) }
+        Ok(Settled::new(self.held, verdict))
     }
 
     /// Waits until the run has settled and disposes of its child: the whole way, on every path.
@@ -173,10 +173,6 @@ impl<R: Run, O> Live<R, O> {
 
     fn cell(&self) -> &Arc<RunCell> {
         self.held.cell()
-    }
-
-    fn into_settled(self) -> Settled<R, O> {
-        Settled::new(self.held)
     }
 }
 

@@ -7,6 +7,7 @@ use super::held::Held;
 use super::resume::resume;
 use super::{
     Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Steer, SteeredOnceSettled, Updates,
+    Verdict,
 };
 use crate::capability::StructuredOutput;
 use crate::error::{RunFault, StructuredError};
@@ -25,13 +26,9 @@ pub struct Settled<R: Run, O> {
 }
 
 impl<R: Run, O> Settled<R, O> {
-    pub(super) fn new(held: Held<R>) -> Self {
-        let cell = held.cell();
-        let result = match cell.take_verdict() {
-            Some(Ok(outcome)) => Ok(SubagentResult::new(outcome, cell.structured_requested)),
-            Some(Err(fault)) => Err(fault),
-            None => Err(RunFault::SettlementLost { run_id: cell.identity.run_id }),
-        };
+    pub(super) fn new(held: Held<R>, verdict: Verdict) -> Self {
+        let structured_requested = held.cell().structured_requested;
+        let result = verdict.map(|outcome| SubagentResult::new(outcome, structured_requested));
         Self { held, result }
     }
 

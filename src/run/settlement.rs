@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -23,30 +24,24 @@ use crate::stop_reason::StopReason;
 /// it after a cancellation, or with the run's whole runtime, settles the run as cancelled.
 #[must_use = "dropping a `Settlement` without settling is a fault of the provider; call `settle`"]
 pub struct Settlement {
-    cell: Arc<RunCell>,
-    target: Option<Target>,
-    /// Whether a task of ours holds it, which is dropped only when it is ended from outside.
-    held_by_task: bool,
+    /// `None` only once it has ended.
+    cell: Option<Arc<RunCell>>,
+    /// Where the verdict goes instead of to the run. Boxed: it is rare, and children's tasks hold settlements.
+    detour: Option<Box<Detour>>,
 }
 
 type Change = Box<dyn FnOnce(Outcome) -> Outcome + Send>;
 
-enum Target {
-    Run,
-    Mapped(Box<Mapped>),
-    Wrapper(oneshot::Sender<Verdict>),
-}
-
-struct Mapped {
+enum Detour {
     /// The mutex is never locked: it makes a settlement `Sync`, so that a reference to it may live across an `.await`.
-    change: Mutex<Change>,
-    next: Target,
+    Mapped(Mutex<Change>, Option<Box<Self>>),
+    Wrapper(oneshot::Sender<Verdict>),
 }
 
 impl Settlement {
     /// Ends the run.
     pub fn settle(mut self, outcome: Outcome) {
-        self.end(Ok(outcome));
+        self.end(Ok(Box::new(outcome)));
     }
 
     /// Ends the run: the child finished and said this.
@@ -57,39 +52,38 @@ impl Settlement {
     /// The run's id.
     #[must_use]
     pub fn run_id(&self) -> RunId {
-        self.cell.identity.run_id
+        self.cell().identity.run_id
     }
 
     /// Which run this is, as its events say it.
     #[must_use]
     pub fn info(&self) -> &RunInfo {
-        &self.cell.identity
+        &self.cell().identity
     }
 
     /// Where the child's progress is reported.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        Progress::new(Arc::clone(&self.cell))
+        Progress::new(Arc::clone(self.cell()))
     }
 
     /// How the child learns that the run is cancelled.
     #[must_use]
     pub fn cancellation(&self) -> Cancellation {
-        Cancellation::new(Arc::clone(&self.cell))
+        Cancellation::new(Arc::clone(self.cell()))
     }
 
     /// An inbox for a child that takes messages: the run keeps the sender, and the child reads. A run that settles
     /// lists in its outcome what the child did not receive.
     pub fn inbox(&self) -> (InboxSender, Inbox) {
-        inbox::open(&self.cell)
+        inbox::open(self.cell())
     }
 
     /// For wrappers: a settlement for the provider inside whose outcome passes through `change` first, with the text
     /// reported so far where it has no output of its own. A lost settlement passes by as it is.
     pub fn map(mut self, change: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
-        let change = Mutex::<Change>::new(Box::new(change));
-        let target = self.target.take().map(|next| Target::Mapped(Box::new(Mapped { change, next })));
-        Self { cell: Arc::clone(&self.cell), target, held_by_task: false }
+        let detour = Detour::Mapped(Mutex::new(Box::new(change)), self.detour.take());
+        Self { cell: self.cell.take(), detour: Some(Box::new(detour)) }
     }
 
     /// For wrappers: a settlement for the provider inside, and its outcome for the wrapper, which keeps the run's
@@ -97,8 +91,8 @@ impl Settlement {
     pub fn intercept(&self) -> (Self, Intercepted) {
         let (sender, receiver) = oneshot::channel();
         let run_id = self.run_id();
-        let inner =
-            Self { cell: Arc::clone(&self.cell), target: Some(Target::Wrapper(sender)), held_by_task: false };
+        let detour = Detour::Wrapper(sender);
+        let inner = Self { cell: Some(Arc::clone(self.cell())), detour: Some(Box::new(detour)) };
         (inner, Intercepted { receiver, run_id })
     }
 
@@ -108,7 +102,7 @@ impl Settlement {
     ///
     /// None of its own: a fault becomes the run's.
     pub fn forward(mut self, inner: Result<Outcome, RunFault>) {
-        self.end(inner);
+        self.end(inner.map(Box::new));
     }
 
     /// For wrappers that start another child after the first one failed: returns once the run is published, `true`,
@@ -118,32 +112,38 @@ impl Settlement {
     ///
     /// Cancel-safe: nothing is lost by dropping the future.
     pub async fn published(&self) -> bool {
-        self.cell.published().await
+        self.cell().published().await
     }
 
     /// For a task that settles on every path of its own: dropped without that, the task was ended by a disposal or
     /// with its runtime, which is an abort and no fault.
-    pub(crate) fn held_by_task(mut self) -> Self {
-        self.held_by_task = true;
-        self
+    pub(crate) fn held_by_task(self) -> HeldByTask {
+        HeldByTask(Some(self))
     }
 
     /// How long a cancelled child has to end by itself.
     pub(crate) fn cancel_grace(&self) -> Duration {
-        self.cell.hub.cancel_grace()
+        self.cell().hub.cancel_grace()
     }
 
     /// Whether every requested value has been taken by now, for a provider whose child could take it too late.
     pub(crate) fn check_taken(&self) -> Result<(), StartError> {
-        match self.cell.first_ignored() {
+        match self.cell().first_ignored() {
             Some(capability) => Err(StartError::ignored(self.run_id(), capability)),
             None => Ok(()),
         }
     }
 
     fn end(&mut self, verdict: Verdict) {
-        if let Some(target) = self.target.take() {
-            target.reach(&self.cell, verdict);
+        if let Some(cell) = self.cell.take() {
+            reach(self.detour.take(), &cell, verdict);
+        }
+    }
+
+    fn cell(&self) -> &Arc<RunCell> {
+        match &self.cell {
+            Some(cell) => cell,
+            None => unreachable!("whoever ends a settlement owns it"),
         }
     }
 }
@@ -152,56 +152,49 @@ impl Settlement {
 impl RunCell {
     /// The token with which the provider ends this run.
     pub(crate) fn settlement(self: &Arc<Self>) -> Settlement {
-        Settlement { cell: Arc::clone(self), target: Some(Target::Run), held_by_task: false }
+        Settlement { cell: Some(Arc::clone(self)), detour: None }
     }
 }
 
-impl Target {
-    fn reach(self, cell: &Arc<RunCell>, verdict: Verdict) {
-        match self {
-            Self::Run => cell.settle(verdict),
-            Self::Mapped(mapped) => {
-                let Mapped { change, next } = *mapped;
-                let change = change.into_inner().unwrap_or_else(PoisonError::into_inner);
-                let changed = with_streamed(cell, verdict).map(|outcome| {
-                    crate::error::contain(|| change(outcome)).unwrap_or_else(|message| {
-                        Outcome::error(format!(
-                            "a wrapper panicked while it looked at the outcome: {message}"
-                        ))
-                    })
+fn reach(detour: Option<Box<Detour>>, cell: &RunCell, verdict: Verdict) {
+    match detour.map(|detour| *detour) {
+        None => cell.settle(verdict),
+        Some(Detour::Mapped(change, next)) => {
+            let change = change.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let changed = with_streamed(cell, verdict).map(|outcome| {
+                let changed = crate::error::contain(|| change(*outcome)).unwrap_or_else(|message| {
+                    Outcome::error(format!("a wrapper panicked while it looked at the outcome: {message}"))
                 });
-                next.reach(cell, changed);
-            }
-            Self::Wrapper(wrapper) => {
-                // Where the wrapper is gone, nobody decides any more, and nothing is lost but this verdict.
-                wrapper.send(with_streamed(cell, verdict)).ok();
-            }
+                Box::new(changed)
+            });
+            reach(next, cell, changed);
+        }
+        Some(Detour::Wrapper(wrapper)) => {
+            // Where the wrapper is gone, nobody decides any more, and nothing is lost but this verdict.
+            wrapper.send(with_streamed(cell, verdict)).ok();
         }
     }
 }
 
 /// What a wrapper sees: an outcome without output has what the child streamed.
 fn with_streamed(cell: &RunCell, verdict: Verdict) -> Verdict {
-    verdict.map(
-        |outcome| {
-            if outcome.output.is_empty() { outcome.with_output(cell.streamed()) } else { outcome }
-        },
-    )
+    verdict.map(|mut outcome| {
+        if outcome.output.is_empty() {
+            outcome.output = cell.streamed().into();
+        }
+        outcome
+    })
 }
 
 impl Drop for Settlement {
     fn drop(&mut self) {
-        if self.target.is_none() {
-            return;
-        }
-        if self.held_by_task {
-            self.end(Ok(Outcome::new(StopReason::Aborted)));
-        } else if std::thread::panicking() {
-            self.end(Ok(Outcome::error("the child panicked")));
+        let Some(cell) = &self.cell else { return };
+        if std::thread::panicking() {
+            self.end(Ok(Box::new(Outcome::error("the child panicked"))));
         } else {
-            if self.cell.runtime_is_gone() {
+            if cell.runtime_is_gone() {
                 // Its child was dropped with everything else on the runtime, which is nobody's fault.
-                self.cell.cancel(CancelCause::RuntimeGone);
+                cell.cancel(CancelCause::RuntimeGone);
             }
             self.end(Err(RunFault::SettlementLost { run_id: self.run_id() }));
         }
@@ -211,6 +204,37 @@ impl Drop for Settlement {
 impl fmt::Debug for Settlement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settlement").field("run_id", &self.run_id()).finish_non_exhaustive()
+    }
+}
+
+/// A settlement in a task of ours, which is dropped only when it is ended from outside: that is an abort.
+pub(crate) struct HeldByTask(Option<Settlement>);
+
+impl HeldByTask {
+    pub(crate) fn into_inner(mut self) -> Settlement {
+        match self.0.take() {
+            Some(settlement) => settlement,
+            None => unreachable!("only this, at its end, takes it out"),
+        }
+    }
+}
+
+impl Deref for HeldByTask {
+    type Target = Settlement;
+
+    fn deref(&self) -> &Settlement {
+        match &self.0 {
+            Some(settlement) => settlement,
+            None => unreachable!("it is there until it is taken out at the end"),
+        }
+    }
+}
+
+impl Drop for HeldByTask {
+    fn drop(&mut self) {
+        if let Some(settlement) = self.0.take() {
+            settlement.settle(Outcome::new(StopReason::Aborted));
+        }
     }
 }
 
@@ -231,8 +255,8 @@ impl Future for Intercepted {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let run_id = self.run_id;
-        Pin::new(&mut self.receiver)
-            .poll(context)
-            .map(|received| received.unwrap_or(Err(RunFault::SettlementLost { run_id })))
+        Pin::new(&mut self.receiver).poll(context).map(|received| {
+            received.unwrap_or(Err(RunFault::SettlementLost { run_id })).map(|outcome| *outcome)
+        })
     }
 }

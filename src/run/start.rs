@@ -19,7 +19,7 @@ use crate::error::{StartError, contain, message};
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
-use crate::request::{RequestBody, StartRequest};
+use crate::request::RequestBody;
 
 /// A run that is starting: a future of its [`Live`] handle.
 ///
@@ -101,47 +101,62 @@ impl<R: Run, O> fmt::Debug for Start<R, O> {
     }
 }
 
-/// Starts a run: checks, the provider's own start, publication.
-pub(crate) async fn start_run<P: Provider>(
+/// Starts a run: checks, the provider's own start, publication. `form` makes of the run what the caller holds.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` keeps every argument twice in its future")]
+pub(crate) fn start_run<P: Provider, R>(
     entry: Arc<Entry<P>>,
     cell: Arc<RunCell>,
     mut body: RequestBody,
-) -> Result<P::Run, StartError> {
-    entry.check(&body)?;
+    form: fn(P::Run) -> R,
+) -> impl Future<Output = Result<R, StartError>> + Send {
+    async move {
+        begin(&entry, &cell, &mut body)?;
+        // Wakes whoever waits on a run that never came to be, at whichever line this future ends or is dropped.
+        let mut unpublished = AbandonOnDrop::new(&cell);
+        let run_id = cell.identity.run_id;
+        cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
+        let run = match contain(|| entry.provider.start(cell.start_request(body), cell.settlement())) {
+            Ok(start) => started(&entry, &cell, within_grace(&cell, pin!(Some(start))).await)?,
+            Err(message) => return Err(panicked(&entry, &cell, message)),
+        };
+        let Err(refused) = publish(&entry, &cell) else {
+            unpublished.disarm();
+            return Ok(form(run));
+        };
+        // A disposal may rely on the child's having been told.
+        cell.cancel(CancelCause::Disposed);
+        // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.
+        let disposed = dispose_in_background(run, &cell);
+        drop(unpublished);
+        disposed.await;
+        Err(refused)
+    }
+}
+
+/// What comes before the provider: the checks, and the run's place among the others. Where it fails, it left no trace.
+fn begin<P: Provider>(
+    entry: &Entry<P>,
+    cell: &Arc<RunCell>,
+    body: &mut RequestBody,
+) -> Result<(), StartError> {
+    entry.check(body)?;
     let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
     cell.enter(runtime);
-    let run_id = cell.identity.run_id;
-    let tokens =
-        [body.cancellation.take(), body.parent.as_ref().and_then(|parent| parent.cancellation().cloned())];
-    if tokens.iter().flatten().any(CancellationToken::is_cancelled) {
-        return Err(StartError::Cancelled { run_id, cause: CancelCause::Token });
+    let own = body.cancellation.take();
+    let parents = body.parent.as_ref().and_then(|parent| parent.cancellation());
+    let tokens = own.iter().chain(parents);
+    if tokens.clone().any(CancellationToken::is_cancelled) {
+        return Err(StartError::Cancelled { run_id: cell.identity.run_id, cause: CancelCause::Token });
     }
     if body.time_limit.is_some() && !timer::is_there() {
         return Err(StartError::NoTimer);
     }
-    cell.hub.add_run(&cell)?;
-    // Wakes whoever waits on a run that never came to be, at whichever line this future ends or is dropped.
-    let mut unpublished = AbandonOnDrop::new(&cell);
-    for token in tokens.into_iter().flatten() {
-        watch(&cell, token);
-    }
+    cell.hub.add_run(cell)?;
+    tokens.for_each(|token| watch(cell, token.clone()));
     if let Some(limit) = body.time_limit {
         cell.limit_time(limit);
     }
-    cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
-    let request = cell.start_request(body);
-    let run = provider_start(&entry, &cell, request).await?;
-    let Err(refused) = publish(&entry, &cell) else {
-        unpublished.disarm();
-        return Ok(run);
-    };
-    // A disposal may rely on the child's having been told.
-    cell.cancel(CancelCause::Disposed);
-    // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.
-    let disposed = dispose_in_background(run, &cell);
-    drop(unpublished);
-    disposed.await;
-    Err(refused)
+    Ok(())
 }
 
 /// Publishes the run, unless it must not come to be after all.
@@ -155,25 +170,18 @@ fn publish<P: Provider>(entry: &Entry<P>, cell: &Arc<RunCell>) -> Result<(), Sta
     cell.publish().map_err(|cause| StartError::Cancelled { run_id, cause })
 }
 
-/// Calls the provider; a panic is contained, and a cancelled start has the grace to end by itself.
-async fn provider_start<P: Provider>(
-    entry: &Arc<Entry<P>>,
-    cell: &Arc<RunCell>,
-    request: StartRequest,
+/// The run that the provider started. A start that failed while it was cancelled failed for that.
+fn started<P: Provider>(
+    entry: &Entry<P>,
+    cell: &RunCell,
+    started: WithinGrace<Result<P::Run, StartError>>,
 ) -> Result<P::Run, StartError> {
     let run_id = cell.identity.run_id;
-    let panicked = |message| StartError::Panicked { provider: Arc::clone(&entry.name), run_id, message };
-    let start = match contain(|| entry.provider.start(request, cell.settlement())) {
-        Ok(start) => start,
-        Err(message) => return Err(panicked(message)),
-    };
-    let given_up = || StartError::failed("the start went on after it was cancelled");
-    let started = within_grace(cell, pin!(Some(start))).await;
-    let started = started.map(|started| started.unwrap_or_else(|| Err(given_up())));
     let failed = match started {
-        Ok(Ok(run)) => return Ok(run),
-        Ok(Err(error)) => error.of_run(&entry.name, run_id),
-        Err(payload) => panicked(message(payload)),
+        Ok(Some(Ok(run))) => return Ok(run),
+        Ok(Some(Err(error))) => error.of_run(&entry.name, run_id),
+        Ok(None) => StartError::failed("the start went on after it was cancelled"),
+        Err(payload) => panicked(entry, cell, message(payload)),
     };
     Err(match cell.cancel_cause() {
         Some(cause) => StartError::Cancelled { run_id, cause },
@@ -181,12 +189,19 @@ async fn provider_start<P: Provider>(
     })
 }
 
+fn panicked<P>(entry: &Entry<P>, cell: &RunCell, message: String) -> StartError {
+    StartError::Panicked { provider: Arc::clone(&entry.name), run_id: cell.identity.run_id, message }
+}
+
+/// What a provider's future returned, if it did within the grace, or its panic.
+type WithinGrace<T> = Result<Option<T>, Box<dyn Any + Send>>;
+
 /// What the provider's future returns, or its panic; `None` when it was cancelled and went on beyond the grace. Either
 /// way the future is dropped, and a panic in that is contained as well.
 pub(super) async fn within_grace<F: Future>(
     cell: &RunCell,
     mut future: Pin<&mut Option<F>>,
-) -> Result<Option<F::Output>, Box<dyn Any + Send>> {
+) -> WithinGrace<F::Output> {
     let mut output = AssertUnwindSafe(std::future::poll_fn(|context| match future.as_mut().as_pin_mut() {
         Some(future) => future.poll(context).map(Some),
         None => Poll::Ready(None),

@@ -11,7 +11,7 @@ use super::spent::Spent;
 use crate::error::{DisposeError, RunFault, contain, message};
 use crate::request::StartRequest;
 use crate::result::Outcome;
-use crate::run::{Intercepted, Run, Settlement};
+use crate::run::{HeldByTask, Intercepted, Run};
 use crate::stop_reason::StopReason;
 use crate::update::Update;
 
@@ -19,7 +19,7 @@ use crate::update::Update;
 pub(super) struct Driver<P: Plan> {
     pub(super) plan: Arc<P>,
     pub(super) request: StartRequest,
-    pub(super) settlement: Settlement,
+    pub(super) settlement: HeldByTask,
     pub(super) current: Arc<RwLock<Option<P::Run>>>,
     /// Cancelled when the run is disposed of.
     pub(super) stop: CancellationToken,
@@ -179,7 +179,7 @@ impl<P: Plan> Driver<P> {
     }
 
     fn settle(self, spent: Spent, verdict: Result<Outcome, RunFault>) {
-        self.settlement.forward(verdict.map(|outcome| spent.with(outcome)));
+        self.settlement.into_inner().forward(verdict.map(|outcome| spent.with(outcome)));
     }
 }
 
