@@ -129,6 +129,10 @@ impl Hub {
 
     // ---- events
 
+    pub(crate) fn has_no_listener(&self) -> bool {
+        !self.listeners.are_heard()
+    }
+
     pub(crate) fn run_started(&self, run: &RunInfo) {
         self.listeners.tell(|| Event::Started(RunStarted { run: run.clone() }));
     }

@@ -18,14 +18,19 @@ struct List {
     /// Replaced as a whole, so that events are told without a lock.
     current: Mutex<Arc<[Numbered]>>,
     next: AtomicU64,
-    /// Whether anyone ever subscribed: most events have no listener, and cost no lock then.
+    /// Set by the first subscription: where nobody ever subscribed, an event costs no lock.
     heard: AtomicBool,
 }
 
 impl Listeners {
+    /// Whether anyone ever subscribed.
+    pub(super) fn are_heard(&self) -> bool {
+        self.0.heard.load(Ordering::Acquire)
+    }
+
     /// Tells every listener, one after another. A panic of one is logged and starves no other.
     pub(super) fn tell(&self, event: impl FnOnce() -> Event) {
-        if !self.0.heard.load(Ordering::Acquire) {
+        if !self.are_heard() {
             return;
         }
         let listeners = Arc::clone(&lock(&self.0.current));

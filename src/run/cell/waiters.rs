@@ -16,6 +16,10 @@ pub(super) struct Waiters {
 }
 
 impl Waiters {
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_empty()
+    }
+
     /// Takes all of them out, to be woken outside of the lock.
     pub(super) fn take(&mut self) -> Woken {
         Woken { first: self.first.take(), others: std::mem::take(&mut self.others) }
@@ -57,7 +61,10 @@ pub(super) struct Woken {
 
 impl Woken {
     pub(super) fn wake(self) {
-        for (_, waker) in self.first.into_iter().chain(self.others) {
+        if let Some((_, waker)) = self.first {
+            waker.wake();
+        }
+        for (_, waker) in self.others {
             waker.wake();
         }
     }
