@@ -93,8 +93,10 @@ async fn calls_without_an_id_get_one_of_their_own() {
 
 fn request() -> ModelRequest {
     let mut session = SessionWriter::new(SessionHeader::new(SessionId::new()));
-    let prompt: subagent::agent::SessionEventKind =
-        serde_json::from_value(json!({"type": "user", "content": [{"type": "text", "text": "Hi"}]})).unwrap();
+    let prompt: subagent::agent::SessionEventKind = serde_json::from_value(
+        json!({"type": "user", "origin": "prompt", "content": [{"type": "text", "text": "Hi"}]}),
+    )
+    .unwrap();
     session.append(serde_json::from_value(json!({"type": "turn_start"})).unwrap()).unwrap();
     session.append(prompt).unwrap();
     ModelRequest::new(session.session().snapshot())
