@@ -132,7 +132,8 @@ async fn typed_value(real: &RealModel) {
     let request = Request::new("How long is a day? Give `count` and `unit`.");
     let run = spawn.start(request.output::<Amount>().max_output_tokens(TOKENS)).await.unwrap();
     let settled = run.settle().await;
-    let Amount { count: _, unit: _ } = settled.structured().unwrap();
+    let Amount { count, unit } = settled.structured().unwrap();
+    assert!(!format!("{count} {unit}").is_empty());
     settled.dispose().await.unwrap();
 }
 
