@@ -8,7 +8,7 @@ use subagent::agent::Model;
 /// The model that `SUBAGENT_MODEL` names, if it is set: at `SUBAGENT_BASE_URL` if that is set, with the key
 /// `SUBAGENT_API_KEY` or else that of the vendor's own variable.
 #[cfg(feature = "genai")]
-pub fn real_model() -> Result<Option<Arc<dyn Model>>, Box<dyn Error>> {
+pub(crate) fn real_model() -> Result<Option<Arc<dyn Model>>, Box<dyn Error>> {
     use subagent::agent::GenaiModel;
 
     let Ok(name) = std::env::var("SUBAGENT_MODEL") else { return Ok(None) };
@@ -24,7 +24,7 @@ pub fn real_model() -> Result<Option<Arc<dyn Model>>, Box<dyn Error>> {
 
 /// None: a real model needs `--features genai`.
 #[cfg(not(feature = "genai"))]
-pub fn real_model() -> Result<Option<Arc<dyn Model>>, Box<dyn Error>> {
+pub(crate) fn real_model() -> Result<Option<Arc<dyn Model>>, Box<dyn Error>> {
     match std::env::var_os("SUBAGENT_MODEL") {
         Some(_) => Err("SUBAGENT_MODEL is set: run this with `--features genai`".into()),
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! A real, small language model on this machine, from PyPI packages alone.
+//! A real, small language model on this machine, from Python packages alone.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -14,9 +14,10 @@ use subagent::testing::model_conformance::{ModelCase, ModelFixture, StagedModel,
 use subagent::{Fork, Parent, Request, Spawn, StopReason, Subagents};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
 /// A machine that is busy with other builds takes its time.
-const READY_WITHIN: Duration = Duration::from_secs(120);
+const READY_WITHIN: Duration = Duration::from_mins(2);
 const TOKENS: NonZeroU32 = NonZeroU32::new(48).unwrap();
 
 /// The model's server; it ends when this is dropped.
@@ -115,7 +116,7 @@ async fn forked_child(real: &RealModel) {
         .build();
     let outcome = agent.run_turn(vec!["Say hello.".into()], TurnOptions::new()).await;
     assert_eq!(outcome.stop_reason, StopReason::Completed, "{:?}", outcome.diagnostic);
-    let parent = Parent::from(&agent.as_caller(Default::default(), UsageLedger::new()));
+    let parent = Parent::from(&agent.as_caller(CancellationToken::new(), UsageLedger::new()));
 
     let subagents = Subagents::new();
     let fork = subagents.register("fork", Fork::new()).unwrap();
@@ -145,6 +146,6 @@ impl ModelFixture for RealModel {
     }
 
     fn deadline(&self) -> Duration {
-        Duration::from_secs(60)
+        Duration::from_mins(1)
     }
 }

@@ -39,8 +39,8 @@ impl Redaction {
         shown
     }
 
-    fn source(&self, text: &str) -> Option<ModelErrorSource> {
-        Some(Arc::new(VendorError(self.apply(text))))
+    fn source(&self, text: &str) -> ModelErrorSource {
+        Arc::new(VendorError(self.apply(text)))
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn failure(error: Error, redaction: &Redaction) -> ModelError {
         | Error::NoAuthResolver { .. }
         | Error::NoAuthData { .. }
         | Error::Resolver { .. } => {
-            ModelError::Authentication { source: redaction.source("there is no key") }
+            ModelError::Authentication { source: Some(redaction.source("there is no key")) }
         }
         Error::ChatReqHasNoMessages { .. } => ModelError::bad_request("it has no message"),
         Error::MessageRoleNotSupported { .. }
@@ -83,7 +83,7 @@ pub(super) fn failure(error: Error, redaction: &Redaction) -> ModelError {
 fn http_failure(status: StatusCode, headers: &HeaderMap, body: &str, redaction: &Redaction) -> ModelError {
     let parsed = serde_json::from_str(body).unwrap_or(Value::Null);
     let message = message_of(&parsed).unwrap_or(body);
-    let source = redaction.source(message);
+    let source = Some(redaction.source(message));
     match status.as_u16() {
         429 => ModelError::RateLimited { retry_after: retry_after(headers), source },
         401 | 403 => ModelError::Authentication { source },
@@ -102,7 +102,7 @@ fn event_failure(body: &Value, redaction: &Redaction) -> ModelError {
     let error = body.get("error").unwrap_or(body);
     let kind = ["type", "code"].iter().find_map(|field| error[field].as_str()).unwrap_or_default();
     let message = message_of(body).unwrap_or(kind);
-    let source = redaction.source(message);
+    let source = Some(redaction.source(message));
     match kind {
         kind if kind.contains("rate_limit") => ModelError::RateLimited { retry_after: None, source },
         kind if kind.contains("authentication") || kind.contains("permission") => {
@@ -126,12 +126,12 @@ fn transport_failure(error: reqwest::Error, redaction: &Redaction) -> ModelError
     } else if error.is_builder() {
         ModelError::BadRequest { message: "its key or address cannot be sent".into(), source: None }
     } else {
-        ModelError::Network { source: redaction.source(&text) }
+        ModelError::Network { source: Some(redaction.source(&text)) }
     }
 }
 
 fn cut(why: &str, redaction: &Redaction) -> ModelError {
-    ModelError::CutStream { source: redaction.source(why) }
+    ModelError::CutStream { source: Some(redaction.source(why)) }
 }
 
 fn message_of(body: &Value) -> Option<&str> {

@@ -1,5 +1,5 @@
 use futures::stream::{self, Stream, StreamExt};
-use genai::chat::{ChatStream, ChatStreamEvent, StopReason, StreamEnd, ToolCall, Usage};
+use genai::chat::{ChatStream, ChatStreamEvent, MessageContent, StopReason, StreamEnd, ToolCall, Usage};
 use genai::{Client, ModelIden};
 use serde_json::Value;
 use uuid::Uuid;
@@ -55,7 +55,7 @@ fn events(
 
 fn ending(end: StreamEnd) -> Vec<ModelEvent> {
     let usage = end.captured_usage.as_ref().and_then(model_usage).map(ModelEvent::Usage);
-    let calls = end.captured_content.map(|content| content.into_tool_calls()).unwrap_or_default();
+    let calls = end.captured_content.map(MessageContent::into_tool_calls).unwrap_or_default();
     let reason = finish_reason(end.captured_stop_reason, !calls.is_empty());
     let calls = calls.into_iter().enumerate().map(|(index, call)| tool_call(index, call));
     usage.into_iter().chain(calls).chain([ModelEvent::Finish(reason)]).collect()
