@@ -12,7 +12,7 @@ impl ModelFixture for Scripted {
     fn stage(&self, case: ModelCase) -> Option<StagedModel> {
         let reply = ScriptedReply::new();
         let reply = match case {
-            ModelCase::Answers => reply.text("Hel").text("lo").usage(3, 2),
+            ModelCase::Answers => reply.text("Good ").text("day").usage(3, 2),
             ModelCase::Thinks => reply.thought("Hm.").text("Hello"),
             ModelCase::CallsTools => reply.tool_call("1", "look_up", json!({"city": "Oslo"})).tool_call(
                 "2",
@@ -36,7 +36,7 @@ impl ModelFixture for Scripted {
             ModelCase::ServerFails => {
                 reply.error(ModelError::Server { status: Some(500), source: None }).cut()
             }
-            ModelCase::BreaksOff => reply.text("Hel").cut(),
+            ModelCase::BreaksOff => reply.text("Good ").cut(),
             ModelCase::Garbage => reply.error(ModelError::CutStream { source: None }).cut(),
             ModelCase::Unreachable => reply.error(ModelError::Network { source: None }).cut(),
             _ => return None,

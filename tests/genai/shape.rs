@@ -41,7 +41,7 @@ impl Shape {
             Self::OpenAi => ("stop", "tool_calls", "length", "content_filter"),
             Self::Anthropic => ("end_turn", "tool_use", "max_tokens", "refusal"),
         };
-        let hello = [Part::Text("Hel"), Part::Text("lo")];
+        let hello = [Part::Text("Good "), Part::Text("day")];
         Some(match case {
             ModelCase::Answers => self.response(&hello, stop),
             ModelCase::Thinks => self.response(&[Part::Thought("Hm."), Part::Text("Hello")], stop),
