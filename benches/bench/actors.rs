@@ -17,9 +17,17 @@ pub fn measure(table: &mut Table) {
     for (name, runtime) in [("current thread", current_thread()), ("two workers", two_workers())] {
         let faster = Some(Bar::AtLeast(2.0));
         let compared = in_turns(ROUNDS, || typed_runs(&runtime), || by_kameo(&runtime));
-        table.compared(&format!("a typed run, faster than kameo's spawn + ask + stop, {name}"), &compared, faster);
+        table.compared(
+            &format!("a typed run, faster than kameo's spawn + ask + stop, {name}"),
+            &compared,
+            faster,
+        );
         let compared = in_turns(ROUNDS, || typed_runs(&runtime), || by_ractor(&runtime));
-        table.compared(&format!("a typed run, faster than ractor's spawn + ask + stop, {name}"), &compared, faster);
+        table.compared(
+            &format!("a typed run, faster than ractor's spawn + ask + stop, {name}"),
+            &compared,
+            faster,
+        );
     }
 }
 

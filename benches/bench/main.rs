@@ -6,6 +6,7 @@ mod in_process;
 mod measure;
 mod memory;
 mod seam;
+mod steered;
 mod table;
 mod typescript;
 
@@ -16,7 +17,9 @@ use self::table::Table;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const SECTIONS: [(&str, fn(&mut Table)); 6] = [
+type Section = (&'static str, fn(&mut Table));
+
+const SECTIONS: [Section; 6] = [
     ("seam", seam::measure),
     ("actors", actors::measure),
     ("typescript", typescript::measure),

@@ -28,7 +28,11 @@ pub struct Compared {
 }
 
 /// Runs both in turns, `rounds` times after one that does not count. Each returns the nanoseconds of one.
-pub fn in_turns(rounds: usize, mut ours: impl FnMut() -> f64, mut reference: impl FnMut() -> f64) -> Compared {
+pub fn in_turns(
+    rounds: usize,
+    mut ours: impl FnMut() -> f64,
+    mut reference: impl FnMut() -> f64,
+) -> Compared {
     let mut measured = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=rounds {
         // Who goes first changes, too.

@@ -13,8 +13,10 @@ const ROUNDS: usize = 15;
 pub fn measure(table: &mut Table) {
     for (name, runtime) in [("current thread", current_thread()), ("two workers", two_workers())] {
         for listeners in [0, 1, 10] {
-            let bars = if listeners == 0 { [1.5, 1.75].map(|most| Some(Bar::AtMost(most))) } else { [None; 2] };
-            let what = |how| format!("a run {how}, {listeners} listeners, against spawn + oneshot + join, {name}");
+            let bars =
+                if listeners == 0 { [1.5, 1.75].map(|most| Some(Bar::AtMost(most))) } else { [None; 2] };
+            let what =
+                |how| format!("a run {how}, {listeners} listeners, against spawn + oneshot + join, {name}");
             table.compared(&what("typed"), &over_base(&runtime, How::Typed, listeners), bars[0]);
             table.compared(&what("by name"), &over_base(&runtime, How::Named, listeners), bars[1]);
         }

@@ -65,15 +65,29 @@ impl Table {
     /// A value with nothing to compare it with; the bar is on the value.
     pub fn value(&mut self, what: &str, value: f64, unit: &str, bar: Option<Bar>) {
         let met = bar.map(|bar| bar.met(value));
-        let json = json!({ "what": what, "ours": value, "unit": unit, "bar": bar.map(Bar::text), "met": met });
-        self.push(Row { what: what.into(), ours: format!("{value:.1} {unit}"), reference: String::new(), ratio: None, bar, json }, met);
+        let json =
+            json!({ "what": what, "ours": value, "unit": unit, "bar": bar.map(Bar::text), "met": met });
+        self.push(
+            Row {
+                what: what.into(),
+                ours: format!("{value:.1} {unit}"),
+                reference: String::new(),
+                ratio: None,
+                bar,
+                json,
+            },
+            met,
+        );
     }
 
     /// What could not be measured here.
     pub fn skipped(&mut self, what: &str, why: &str) {
         let json = json!({ "what": what, "skipped": why });
         let ours = format!("SKIPPED: {why}");
-        self.push(Row { what: what.into(), ours, reference: String::new(), ratio: None, bar: None, json }, None);
+        self.push(
+            Row { what: what.into(), ours, reference: String::new(), ratio: None, bar: None, json },
+            None,
+        );
     }
 
     fn add(&mut self, what: &str, ours: String, reference: String, ratio: Option<Spread>, bar: Option<Bar>) {
@@ -87,7 +101,9 @@ impl Table {
 
     fn push(&mut self, row: Row, met: Option<bool>) {
         if self.0.is_empty() {
-            println!("| what | ours | reference | ratio (middle half) | bar | met |\n|---|--:|--:|--:|--:|---|");
+            println!(
+                "| what | ours | reference | ratio (middle half) | bar | met |\n|---|--:|--:|--:|--:|---|"
+            );
         }
         let ratio = row.ratio.map(|Spread { median, low, high }| format!("{median:.2} ({low:.2}–{high:.2})"));
         println!(
@@ -103,7 +119,8 @@ impl Table {
     }
 
     pub fn write_json(&self) -> std::io::Result<PathBuf> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
         fs::create_dir_all(&target)?;
         let path = target.join("benches.json");
         let rows: Vec<_> = self.0.iter().map(|row| &row.json).collect();

@@ -13,17 +13,27 @@ use crate::table::{Bar, Table};
 const RUNS: u32 = 50_000;
 
 pub fn measure(table: &mut Table) {
-    let answer = Command::new("bash").args(["benches/typescript/run", "20000", "5"]).stderr(Stdio::inherit()).output();
+    let answer =
+        Command::new("bash").args(["benches/typescript/run", "20000", "5"]).stderr(Stdio::inherit()).output();
     let measured = answer.ok().filter(|answer| answer.status.success());
-    let Some(measured) = measured.and_then(|answer| serde_json::from_slice::<Value>(&answer.stdout).ok()) else {
-        table.skipped("CPU time of a run against the TypeScript seam", "node, npm or the package is not to be had");
+    let Some(measured) = measured.and_then(|answer| serde_json::from_slice::<Value>(&answer.stdout).ok())
+    else {
+        table.skipped(
+            "CPU time of a run against the TypeScript seam",
+            "node, npm or the package is not to be had",
+        );
         return;
     };
     for result in measured["results"].as_array().into_iter().flatten() {
-        let (Some(listeners), Some(theirs)) = (result["listeners"].as_u64(), result["cpu_us"].as_f64()) else { continue };
+        let (Some(listeners), Some(theirs)) = (result["listeners"].as_u64(), result["cpu_us"].as_f64())
+        else {
+            continue;
+        };
         let what = format!("CPU time of a typed run, {listeners} listeners, less than the TypeScript seam's");
         match (0..5).map(|_| cpu_micros(listeners)).collect::<Option<Vec<_>>>() {
-            Some(ours) => table.values(&what, Spread::of(ours).median, theirs, "µs", Some(Bar::AtLeast(15.0))),
+            Some(ours) => {
+                table.values(&what, Spread::of(ours).median, theirs, "µs", Some(Bar::AtLeast(15.0)));
+            }
             None => table.skipped(&what, "this system does not tell a thread's CPU time"),
         }
     }

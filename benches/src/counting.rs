@@ -21,7 +21,10 @@ fn signed(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-#[expect(unsafe_code, reason = "an allocator cannot be written without; each call goes to the system's as it is")]
+#[expect(
+    unsafe_code,
+    reason = "an allocator cannot be written without; each call goes to the system's as it is"
+)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, signed(layout.size()));
