@@ -72,7 +72,9 @@ pub trait Run: Send + Sync + Sized + 'static {
     /// The seam never drops this future half way while a runtime is left.
     fn dispose(self) -> impl Future<Output = Result<(), DisposeError>> + Send;
 
-    /// Sends a message to a run that has the capability; what [`steerable!`](crate::steerable) writes.
+    /// Sends a message to a run that has the capability: what every message goes through, on a typed handle and by
+    /// name. [`steerable!`](crate::steerable) writes it; a wrapper's run writes it by hand, does its work here and
+    /// forwards to the run inside, and its `impl Steerable` calls this.
     ///
     /// # Errors
     ///
@@ -87,7 +89,9 @@ pub trait Run: Send + Sync + Sized + 'static {
         proof: Self::Steer,
     ) -> impl Future<Output = Result<(), SteerError>> + Send;
 
-    /// Resumes a run that has the capability; what [`resumable!`](crate::resumable) writes.
+    /// Resumes a run that has the capability: what every follow-up goes through, on a typed handle and by name.
+    /// [`resumable!`](crate::resumable) writes it; a wrapper's run writes it by hand, does its work here and forwards
+    /// to the run inside, and its `impl Resumable` calls this.
     ///
     /// # Errors
     ///

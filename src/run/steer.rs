@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 
 use super::cell::Phase;
 use super::start::first_uncarried;
-use super::{RunCell, Steerable};
+use super::{Present, RunCell, Steerable};
 use crate::error::{SteerError, message};
 use crate::request::Prompt;
 
@@ -47,7 +47,8 @@ pub(super) fn steer<'a, R: Steerable>(run: Option<&'a R>, cell: &'a RunCell, mes
         let Some(run) = run.filter(|_| cell.phase() == Phase::Live && cell.cancel_cause().is_none()) else {
             return Err(SteerError::Settled);
         };
-        let sent = AssertUnwindSafe(async { run.send_message(content).await }).catch_unwind().await;
+        // The hook, as by name: a wrapper's run does its work there.
+        let sent = AssertUnwindSafe(async { run.steer_with(content, Present).await }).catch_unwind().await;
         sent.unwrap_or_else(|payload| Err(SteerError::Panicked { message: self::message(payload) }))
     }))
 }
