@@ -15,6 +15,7 @@ mod tool_filter;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use declare::assert_namespaced;
 pub use declare::{Capabilities, CapabilityEntry, Declares};
 pub use depth_limit::DepthLimit;
 pub(crate) use kind::decode;
@@ -55,8 +56,13 @@ pub use tool_filter::{ToolFilter, UnusableFilter};
 /// let request = Request::new("Render the scene").with::<GpuQuota>(30);
 /// ```
 pub trait Capability: Send + Sync + 'static {
-    /// The capability's name in a request's JSON form and in errors. Namespace your own: `"acme/gpu-quota"`.
+    /// The capability's name in a request's JSON form and in errors. Namespace your own, as in `"acme/gpu-quota"`: a
+    /// name without a namespace is kept for the built-in ones, and does not build where it is declared or asked for.
     const NAME: &'static str;
+
+    /// Whether it is one of this crate's own, whose names have no namespace.
+    #[doc(hidden)]
+    const BUILT_IN: bool = false;
 
     /// What the caller asks for.
     type Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;

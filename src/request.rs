@@ -18,7 +18,7 @@ pub(crate) use values::Values;
 
 use crate::capability::{
     Capability, CapabilitySet, DepthLimit, ModelChoice, NoOutputYet, NoPersonaYet, OutputSchema,
-    OutputTokenLimit, Persona, Plain, Schema, StepLimit, ToolFilter, Unchecked,
+    OutputTokenLimit, Persona, Plain, Schema, StepLimit, ToolFilter, Unchecked, assert_namespaced,
 };
 use crate::content::ContentBlock;
 use crate::id::RunId;
@@ -57,7 +57,8 @@ pub(crate) struct RequestBody {
 }
 
 impl Request {
-    /// A request with this prompt: text, one content block, or several.
+    /// A request with this prompt: text, one content block, or several. One that holds nothing but blank text is
+    /// refused when it is started.
     pub fn new(prompt: impl Into<Prompt>) -> Self {
         Self::from_body(RequestBody { prompt: prompt.into().0, ..RequestBody::default() })
     }
@@ -105,6 +106,7 @@ impl<Caps: CapabilitySet> Request<Caps> {
 
     /// Asks for the start-time capability `C`. Asked for twice, the two values narrow each other.
     pub fn with<C: Capability<Kind = Plain>>(self, value: C::Value) -> Request<Caps::With<C>> {
+        const { assert_namespaced::<C>() }
         self.ask::<C>(value)
     }
 

@@ -86,8 +86,10 @@ fn a_prompt_is_text_or_blocks() {
 
 #[tokio::test]
 async fn a_request_that_asks_for_nothing_is_refused() {
-    let nothing = read(r#"{"prompt": []}"#).unwrap();
-    assert!(matches!(start("chat", nothing).await, Err(StartError::EmptyPrompt)));
+    for nothing in [r#"{"prompt": []}"#, r#"{"prompt": " "}"#] {
+        let nothing = read(nothing).unwrap();
+        assert!(matches!(start("chat", nothing).await, Err(StartError::EmptyPrompt)));
+    }
 }
 
 #[test]

@@ -130,6 +130,7 @@ impl CapabilityEntry {
     #[doc(hidden)]
     #[must_use]
     pub const fn of<C: Capability>(present: bool) -> Self {
+        assert_namespaced::<C>();
         Self {
             name: C::NAME,
             present,
@@ -145,6 +146,22 @@ impl fmt::Debug for CapabilityEntry {
             .field("present", &self.present)
             .finish_non_exhaustive()
     }
+}
+
+/// Stops the build where a capability that is not built in has a name that a built-in one could have.
+pub(crate) const fn assert_namespaced<C: Capability>() {
+    let name = C::NAME.as_bytes();
+    let mut namespaced = C::BUILT_IN;
+    let mut at = 1;
+    while at + 1 < name.len() {
+        namespaced |= name[at] == b'/';
+        at += 1;
+    }
+    assert!(
+        namespaced,
+        "the `NAME` of this start-time capability has no namespace: write, for example, \"acme/gpu-quota\"; \
+         names without a `/` are kept for the built-in capabilities"
+    );
 }
 
 /// String equality in a `const`.

@@ -22,6 +22,7 @@ impl<T> fmt::Debug for OutputSchema<T> {
 
 impl<T: DeserializeOwned + 'static> Capability for OutputSchema<T> {
     const NAME: &'static str = "output-schema";
+    const BUILT_IN: bool = true;
     type Value = Schema;
     type Kind = OutputKind<T>;
 

@@ -66,8 +66,8 @@ pub enum StartError {
         /// The capability's name.
         capability: &'static str,
     },
-    /// The prompt is empty.
-    #[error("the prompt is empty; say what the child is to do")]
+    /// The prompt is empty: it has no block but text, and no text but white space.
+    #[error("the prompt is empty or blank; say in it what the child is to do")]
     EmptyPrompt,
     /// The prompt holds content that the provider cannot carry to its child.
     #[error(

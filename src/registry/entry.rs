@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 
 use super::Hub;
+use crate::agent::is_empty_message;
 use crate::capability::{Capabilities, Capability, DepthLimit, OutputCheck, OutputSchema, ToolFilter};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
@@ -90,7 +91,7 @@ impl<P: Provider> Entry<P> {
             let provider = Arc::clone(&self.name);
             return Err(StartError::InheritedRestriction { provider, capability: ToolFilter::NAME });
         }
-        if body.prompt.is_empty() {
+        if is_empty_message(&body.prompt) {
             return Err(StartError::EmptyPrompt);
         }
         let carried = self.content;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::start::{AbandonOnDrop, first_uncarried, watch, within_grace};
 use super::{CancelCause, FollowUp, Live, Present, Resumable, Run, RunCell, Settled, timer};
+use crate::agent::is_empty_message;
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
 
@@ -54,7 +55,7 @@ async fn begin<R: Resumable, O>(
     follow_up: FollowUp,
 ) -> Result<(), ResumeError> {
     let content = follow_up.prompt.0;
-    if content.is_empty() {
+    if is_empty_message(&content) {
         return Err(ResumeError::EmptyMessage);
     }
     if let Some((index, kind)) = first_uncarried(&content, cell.content) {

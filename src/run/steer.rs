@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use super::cell::Phase;
 use super::start::first_uncarried;
 use super::{Present, RunCell, Steerable};
+use crate::agent::is_empty_message;
 use crate::error::{SteerError, message};
 use crate::request::Prompt;
 
@@ -38,7 +39,7 @@ impl fmt::Debug for Steer<'_> {
 pub(super) fn steer<'a, R: Steerable>(run: Option<&'a R>, cell: &'a RunCell, message: Prompt) -> Steer<'a> {
     Steer(Box::pin(async move {
         let Prompt(content) = message;
-        if content.is_empty() {
+        if is_empty_message(&content) {
             return Err(SteerError::EmptyMessage);
         }
         if let Some((index, kind)) = first_uncarried(&content, cell.content) {
