@@ -15,8 +15,8 @@ mod tool_filter;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use declare::assert_namespaced;
 pub use declare::{Capabilities, CapabilityEntry, Declares};
+pub(crate) use declare::{assert_namespaced, check_value};
 pub use depth_limit::DepthLimit;
 pub(crate) use kind::decode;
 pub use kind::{

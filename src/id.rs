@@ -64,6 +64,14 @@ impl FromStr for RunId {
 #[non_exhaustive]
 pub struct InvalidRunId;
 
+impl InvalidRunId {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "INVALID_RUN_ID"
+    }
+}
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -325,6 +325,56 @@ fn a_value_of_another_capability_of_the_same_name_is_told_apart() {
     assert!(matches!(error, MismatchedCapabilities::OtherType { capability: "acme/gpu-quota" }), "{error}");
 }
 
+/// Cannot be read at all.
+#[derive(Clone, serde::Serialize)]
+struct Explosive;
+
+impl<'de> serde::Deserialize<'de> for Explosive {
+    fn deserialize<D: serde::Deserializer<'de>>(_deserializer: D) -> Result<Self, D::Error> {
+        panic!("it went off")
+    }
+}
+
+impl Capability for Explosive {
+    const NAME: &'static str = "acme/explosive";
+    type Value = Self;
+    type Kind = Plain;
+
+    fn narrow(_earlier: Self, later: Self) -> Self {
+        later
+    }
+}
+
+struct Carrier;
+
+subagent::supports!(Carrier: Explosive);
+
+impl subagent::Provider for Carrier {
+    type Run = acme_agents::OneShotRun;
+
+    async fn start(
+        &self,
+        request: subagent::StartRequest,
+        settlement: subagent::Settlement,
+    ) -> Result<Self::Run, StartError> {
+        OneShot.start(request, settlement).await
+    }
+}
+
+#[tokio::test]
+async fn a_value_whose_reading_panics_is_refused_like_any_other() {
+    let read_it = || read(r#"{"prompt": "x", "capabilities": {"acme/explosive": 1}}"#).unwrap();
+    let subagents = Subagents::new();
+    let _registration = subagents.register("carrier", Carrier).unwrap();
+    let error = subagents.start("carrier", read_it()).await.unwrap_err();
+    assert_eq!(error.code(), "INVALID_VALUE");
+    assert!(error.source().unwrap().to_string().contains("it went off"), "{error:?}");
+
+    let Err((error, request)) = read_it().try_into_typed::<(Explosive, ())>() else { panic!("it was read") };
+    assert!(matches!(error, MismatchedCapabilities::Malformed { .. }), "{error}");
+    assert_eq!(request.with::<Explosive>(Explosive).capabilities().count(), 1);
+}
+
 #[test]
 fn every_kind_of_content_block_survives_json() {
     let resource = |contents| ContentBlock::Resource(EmbeddedResource::new(contents));

@@ -77,6 +77,14 @@ pub struct InboxClosed {
     pub content: Vec<ContentBlock>,
 }
 
+impl InboxClosed {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "INBOX_CLOSED"
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     messages: VecDeque<Vec<ContentBlock>>,

@@ -3,6 +3,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{Capability, CapabilityNames};
+use crate::error::contain;
 
 /// What a provider supports, for checks at run time. Only [`supports!`](crate::supports) writes it, together with
 /// the [`Supports`](super::Supports) impls.
@@ -131,11 +132,7 @@ impl CapabilityEntry {
     #[must_use]
     pub const fn of<C: Capability>(present: bool) -> Self {
         assert_namespaced::<C>();
-        Self {
-            name: C::NAME,
-            present,
-            check: |value| <C::Value as serde::Deserialize>::deserialize(value).map(drop),
-        }
+        Self { name: C::NAME, present, check: |value| check_value::<C>(value) }
     }
 }
 
@@ -146,6 +143,13 @@ impl fmt::Debug for CapabilityEntry {
             .field("present", &self.present)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a value is of the capability's type. Its `Deserialize` is foreign code, whose panic is an error like another.
+pub(crate) fn check_value<C: Capability>(value: &Value) -> Result<(), serde_json::Error> {
+    contain(|| <C::Value as serde::Deserialize>::deserialize(value).map(drop)).unwrap_or_else(|message| {
+        Err(serde::de::Error::custom(format_args!("reading it panicked: {message}")))
+    })
 }
 
 /// Stops the build where a capability that is not built in has a name that a built-in one could have.

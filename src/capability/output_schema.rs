@@ -77,3 +77,11 @@ impl<'de> Deserialize<'de> for Schema {
 #[error("a JSON Schema is an object (or `true` or `false`), for example {{\"type\": \"object\"}}")]
 #[non_exhaustive]
 pub struct NotASchema;
+
+impl NotASchema {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "NOT_A_SCHEMA"
+    }
+}

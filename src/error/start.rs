@@ -19,6 +19,8 @@ pub enum StartError {
     Unregistered {
         /// The provider's name.
         provider: Arc<str>,
+        /// The run's id, where a child was being started.
+        run_id: Option<RunId>,
     },
     /// The subagents are shut down.
     #[error("the subagents are shut down; start runs on a new `Subagents`")]
@@ -57,6 +59,8 @@ pub enum StartError {
     InvalidValue {
         /// The capability's name.
         capability: String,
+        /// The run's id, where the provider said so.
+        run_id: Option<RunId>,
         /// What is wrong with it.
         source: BoxError,
     },
@@ -82,6 +86,8 @@ pub enum StartError {
         index: usize,
         /// What it carries.
         carried: ContentKinds,
+        /// The run's id, where the provider said so.
+        run_id: Option<RunId>,
     },
     /// The child would be deeper than the request or an agent above it allows.
     #[error(
@@ -137,8 +143,8 @@ pub enum StartError {
     },
     /// The provider declares a capability but did not take its value. The child was disposed.
     #[error(
-        "provider `{provider}` declares `{capability}` but ignored its value in run {run_id}; \
-         its `start` must take it from the request, or not declare it"
+        "provider `{provider}` declares `{capability}` but ignored its value in run {run_id}; its `start` must take \
+         it from the request (a closure of `provider_fn` does so before its future begins), or not declare it"
     )]
     Ignored {
         /// The provider's name.
@@ -166,7 +172,7 @@ impl StartError {
     /// The seam adds the provider's name.
     #[must_use]
     pub fn unsupported_content(kind: ContentKind, index: usize, carried: ContentKinds) -> Self {
-        Self::UnsupportedContent { provider: "".into(), kind, index, carried }
+        Self::UnsupportedContent { provider: "".into(), kind, index, carried, run_id: None }
     }
 
     /// A stable code for programs.
@@ -194,11 +200,15 @@ impl StartError {
         }
     }
 
-    /// The run's id, with every failure after the id was made.
+    /// The run's id, where the error came after the provider was asked. A request that is refused on its own account
+    /// has none; [`Start::run_id`](crate::Start::run_id) tells it beforehand.
     #[must_use]
     pub fn run_id(&self) -> Option<RunId> {
         match self {
-            Self::Failed { run_id, .. } => *run_id,
+            Self::Failed { run_id, .. }
+            | Self::Unregistered { run_id, .. }
+            | Self::InvalidValue { run_id, .. }
+            | Self::UnsupportedContent { run_id, .. } => *run_id,
             Self::DuplicateRun { run_id }
             | Self::Cancelled { run_id, .. }
             | Self::Panicked { run_id, .. }
@@ -217,11 +227,17 @@ impl StartError {
             Self::Ignored { capability, .. } => {
                 Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
             }
-            Self::UnsupportedContent { kind, index, carried, .. } => {
-                Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
+            Self::UnsupportedContent { kind, index, carried, .. } => Self::UnsupportedContent {
+                provider: Arc::clone(name),
+                kind,
+                index,
+                carried,
+                run_id: Some(id),
+            },
+            Self::InvalidValue { capability, source, .. } => {
+                Self::InvalidValue { capability, run_id: Some(id), source }
             }
-            own @ (Self::InvalidValue { .. }
-            | Self::AskedTwice { .. }
+            own @ (Self::AskedTwice { .. }
             | Self::EmptyPrompt
             | Self::DepthExceeded { .. }
             | Self::DepthOverflow { .. }) => own,
