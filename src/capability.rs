@@ -77,11 +77,28 @@ pub trait Capability: Send + Sync + 'static {
 /// A provider supports the start-time capability `C`.
 ///
 /// Written by [`supports!`](crate::supports), together with its run-time twin [`Declares`].
+///
+/// A function that is generic over the provider asks for what it needs. Structured output is bound without its type:
+///
+/// ```
+/// use subagent::{DepthLimit, OutputSchema, Provider, ProviderHandle, Request, Supports};
+///
+/// # #[cfg(feature = "typed-output")]
+/// async fn count<P>(provider: &ProviderHandle<P>) -> Option<u32>
+/// where
+///     P: Provider + Supports<OutputSchema> + Supports<DepthLimit>,
+/// {
+///     let request = Request::new("How many files are there?").max_depth(2).output::<u32>();
+///     let settled = provider.start(request).await.ok()?.settle().await;
+///     settled.structured().ok()
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "provider `{Self}` does not support the start-time capability `{C}`",
     label = "`{Self}` does not support `{C}`",
     note = "start this request on a provider that supports `{C}`, or leave it out of the request",
     note = "a wrapper that forwards supports what the provider inside it does",
-    note = "a provider of your own says what it supports with `subagent::supports!`"
+    note = "a provider of your own says what it supports with `subagent::supports!`",
+    note = "a bound on structured output names no type: `Supports<OutputSchema>` stands for every one"
 )]
 pub trait Supports<C> {}

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The id of one run, unique and never reused: a UUID, version 7 unless the caller chose another.
+/// The id of one run: a UUID, version 7 unless the caller chose another. One that is made here is unique; one that the
+/// caller chooses is refused only where a live run has it.
 ///
 /// ```
 /// let id = subagent::RunId::new();

@@ -16,6 +16,9 @@ pub use json::MismatchedCapabilities;
 pub use start_request::StartRequest;
 pub(crate) use values::Values;
 
+#[doc(inline)]
+pub use crate::parent::ParentLog;
+
 use crate::capability::{
     Capability, CapabilitySet, DepthLimit, ModelChoice, NoOutputYet, NoPersonaYet, OutputSchema,
     OutputTokenLimit, Persona, Plain, Schema, StepLimit, ToolFilter, Unchecked, assert_namespaced,
@@ -144,6 +147,9 @@ impl<Caps: CapabilitySet> Request<Caps> {
     }
 
     /// Asks for structured output of type `T`; [`Settled::structured`](crate::Settled::structured) returns it.
+    ///
+    /// How the child delivers it is its provider's matter. The model of a [`Spawn`](crate::Spawn) or
+    /// [`Fork`](crate::Fork) child calls a tool named `deliver_result`, unless it has a response format of its own.
     #[cfg(feature = "typed-output")]
     pub fn output<T>(self) -> Request<Caps::With<OutputSchema<T>>>
     where

@@ -11,7 +11,10 @@ use super::{AnyOutput, Capability, OutputKind};
 ///
 /// Asked for with [`Request::output`](crate::Request::output) (the schema comes from the type) or
 /// [`Request::output_schema`](crate::Request::output_schema) (a JSON value), once. A provider that declares
-/// `OutputSchema` supports it for every `T`.
+/// `OutputSchema` supports it for every `T`, and a bound is `Supports<OutputSchema>`, without one.
+///
+/// The model of an in-process child delivers the value by calling a tool named `deliver_result`, whose arguments are the
+/// value, unless it [has a response format](crate::agent::Model::has_response_format) of its own.
 pub struct OutputSchema<T = AnyOutput>(PhantomData<fn() -> T>);
 
 impl<T> fmt::Debug for OutputSchema<T> {

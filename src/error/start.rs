@@ -7,7 +7,8 @@ use crate::id::RunId;
 
 /// A run did not start: no child exists, nothing needs disposing, and no event was sent.
 ///
-/// A provider makes its own with [`failed`](Self::failed).
+/// A provider makes its own with [`failed`](Self::failed). Why a provider could not start a child is in the
+/// [`source`](std::error::Error::source) and not in the text: the [module](crate::error) shows how to print both.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -121,7 +122,7 @@ pub enum StartError {
         /// Why.
         cause: crate::run::CancelCause,
     },
-    /// The provider could not start the child.
+    /// The provider could not start the child. The text says that it could not, the `source` why.
     #[error("provider `{provider}` could not start run {}", shown(run_id.as_ref()))]
     Failed {
         /// The provider's name.

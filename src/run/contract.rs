@@ -12,6 +12,8 @@ use crate::error::{DisposeError, ResumeError, SteerError};
 /// A run type says which runtime capabilities it has with two macros, and the compiler holds it to them:
 /// [`steerable!`](crate::steerable) demands `impl Steerable`, [`not_steerable!`](crate::not_steerable) excludes it,
 /// and [`resumable!`](crate::resumable) and [`not_resumable!`](crate::not_resumable) do the same for [`Resumable`].
+/// Each writes two of the items below. An `impl Run` without them is "missing `Steer`, `Resume`, `steer_with`,
+/// `resume_with`" (E0046): add a macro of each pair.
 ///
 /// # Implementing
 ///
