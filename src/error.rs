@@ -7,7 +7,7 @@
 //! use std::error::Error;
 //! use subagent::SteerError;
 //!
-//! fn told(error: &dyn Error) -> String {
+//! fn told(error: &(dyn Error + 'static)) -> String {
 //!     let chain = std::iter::successors(Some(error), |error| error.source());
 //!     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 //! }
