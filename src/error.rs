@@ -7,9 +7,14 @@
 //! use std::error::Error;
 //! use subagent::SteerError;
 //!
-//! fn told(error: &(dyn Error + 'static)) -> String {
-//!     let chain = std::iter::successors(Some(error), |error| error.source());
-//!     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+//! fn told(error: &dyn Error) -> String {
+//!     let mut told = error.to_string();
+//!     let mut cause = error.source();
+//!     while let Some(error) = cause {
+//!         told = format!("{told}: {error}");
+//!         cause = error.source();
+//!     }
+//!     told
 //! }
 //!
 //! let error = SteerError::failed("the pipe is closed");
