@@ -74,3 +74,19 @@ async fn the_idle_limit_ends_a_silent_child() {
     let result = spawn.start(Request::new("go")).await.unwrap().collect().await.into_result().unwrap();
     assert_eq!((result.stop_reason(), &*result.text()), (&StopReason::TimeLimit, "ab"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_child_is_a_sign_of_life_of_the_agents_above_it() {
+    let slow = (0..5).fold(ScriptedReply::new(), |reply, _| reply.delay(Duration::from_secs(8)).text("."));
+    let delegating = || ScriptedReply::new().tool_call("1", "delegate", json!({}));
+    let model =
+        ScriptedModel::new().reply(delegating()).reply(delegating()).reply(slow).then_always(says("done"));
+    let mut limits = Limits::default();
+    limits.idle = Some(Duration::from_secs(10));
+    let (_subagents, spawn) =
+        registered(Spawn::builder().default_model(model.clone()).limits(limits).build());
+    let top = parent().with_tools(ToolSet::new().with(delegate("delegate", &spawn)).unwrap());
+    let result = spawn.start(Request::new("go").parent(&top)).await.unwrap().collect().await;
+    assert_eq!(result.into_result().unwrap().stop_reason(), &StopReason::Completed);
+    assert_eq!(model.requests().len(), 5);
+}
