@@ -141,7 +141,9 @@ async fn a_tool_that_never_returns_becomes_an_error_for_the_model() {
         .reply(ScriptedReply::new().text("Then without."));
     let tools = ToolSet::new().with(hang).unwrap();
     let mut agent = limited(&model, tools, |limits| limits.tool_deadline = Some(Duration::from_secs(5)));
+    let begin = tokio::time::Instant::now();
     let outcome = agent.run_turn(prompt("go"), TurnOptions::new()).await;
+    assert_eq!(begin.elapsed().as_secs(), 5);
     assert_eq!(
         (outcome.stop_reason, outcome.output.to_text().as_ref()),
         (StopReason::Completed, "Then without.")

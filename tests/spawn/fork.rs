@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use subagent::agent::{
-    Agent, MessageOrigin, ModelRequest, SessionEventKind, SessionHeader, SessionWriter, ToolCall, ToolSet,
-    TurnOptions, UsageLedger, UserMessage, tool_fn,
+    Agent, AssistantMessage, MessageOrigin, ModelRequest, SessionEventKind, SessionHeader, SessionWriter,
+    ToolCall, ToolSet, TurnOptions, UsageLedger, UserMessage, tool_fn,
 };
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{
@@ -227,6 +227,28 @@ impl subagent::ParentLog for Broken {
     }
 }
 
+/// Questions and answers, as a host keeps them that has a log of its own.
+struct Chat(Vec<[&'static str; 2]>);
+
+impl subagent::ParentLog for Chat {
+    fn completed_turns(&self) -> Result<subagent::agent::SessionPrefix, subagent::BoxError> {
+        let mut log = SessionWriter::new(SessionHeader::new(SessionId::new()));
+        for [asked, answered] in &self.0 {
+            for event in [
+                SessionEventKind::TurnStart,
+                SessionEventKind::User(UserMessage::new(MessageOrigin::Prompt, vec![(*asked).into()])),
+                SessionEventKind::StepStart,
+                SessionEventKind::Assistant(AssistantMessage::new(*answered)),
+                SessionEventKind::StepEnd { usage: Vec::new() },
+                SessionEventKind::TurnEnd { reason: StopReason::Completed },
+            ] {
+                log.append(event)?;
+            }
+        }
+        Ok(log.session().completed_prefix())
+    }
+}
+
 #[tokio::test]
 async fn a_parent_without_a_log_is_refused_and_a_log_of_ones_own_is_not() {
     let (_subagents, fork) = registered();
@@ -238,6 +260,16 @@ async fn a_parent_without_a_log_is_refused_and_a_log_of_ones_own_is_not() {
 
     let error = fork.start(Request::new("task").parent(&parent().with_log(Broken))).await.unwrap_err();
     assert!(chain(&error).contains("the disk is gone"), "{}", chain(&error));
+
+    let subagents = Subagents::new();
+    let model = ScriptedModel::new().reply(says("done"));
+    let fork = subagents.register("fork", Fork::builder().default_model(model).build()).unwrap();
+    let chat = Chat(vec![["who?", "Ada"], ["where?", "here"]]);
+    let run = fork.start(Request::new("task").parent(&parent().with_log(chat))).await.unwrap();
+    let settled = run.settle().await;
+    assert_eq!(said(settled.run().session()), ["who?", "Ada", "where?", "here", "task", "done"]);
+    assert_eq!(settled.run().session().header().seed_length, 12);
+    settled.dispose().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
