@@ -53,7 +53,7 @@ async fn limits_bind_grandchildren() {
     let run = spawn.start(request).await.unwrap();
     assert!(run.collect().await.into_result().unwrap().is_completed());
     assert_eq!(model.requests()[1].max_output_tokens, Some(number(20)));
-    let result = &super::support::conversation(&model.requests()[2])[2];
+    let result = &conversation(&model.requests()[2])[2];
     assert_eq!(result, "results: the child ended with max_tokens");
 }
 
