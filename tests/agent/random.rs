@@ -129,8 +129,8 @@ fn events(turn: &Turn, ids: &mut u32) -> Vec<SessionEventKind> {
         }
         let interrupted = results.len() < step.calls.len();
         events.extend(results.into_iter().map(SessionEventKind::ToolResult));
-        let used = step.used.map(|(input, output)| ModelUsage::new("model", input, output));
-        events.push(SessionEventKind::StepEnd { usage: used.into_iter().collect() });
+        let usage = step.used.map(|(input, output)| ModelUsage::new("model", input, output));
+        events.push(SessionEventKind::StepEnd { usage: usage.into_iter().collect() });
         if interrupted {
             break;
         }
@@ -293,7 +293,7 @@ fn tools() -> ToolSet {
 async fn check_turns(responses: Vec<Response>, cancels: Vec<Option<usize>>) -> Result<(), TestCaseError> {
     let model = responses.iter().fold(ScriptedModel::new(), |model, response| model.reply(reply(response)));
     let mut limits = Limits::default();
-    limits.idle = Some(Duration::from_secs(60));
+    limits.idle = Some(Duration::from_mins(1));
     limits.tool_deadline = Some(Duration::from_secs(30));
     limits.steps = NonZeroU32::new(5);
     let mut agent = Agent::builder(Arc::new(model.clone())).tools(tools()).limits(limits).build();
@@ -367,7 +367,7 @@ const DAMAGES: [Damage; 8] = [
 ];
 
 /// The broken log and the number of the line at which that shows; `None` where this log cannot be broken in that way.
-fn damaged(log: &str, damage: Damage, at: &Index) -> Option<(Vec<u8>, usize)> {
+fn damaged(log: &str, damage: Damage, at: Index) -> Option<(Vec<u8>, usize)> {
     let mut lines: Vec<String> = log.lines().map(Into::into).collect();
     // The header is line 1; the events are from line 2 on.
     let events = lines.len() - 1;
@@ -489,10 +489,9 @@ proptest! {
     fn every_damage_is_refused_with_its_line_and_the_reason(history in history(), at in any::<Index>()) {
         let log = json_lines(played(&history).session());
         for damage in DAMAGES {
-            let Some((broken, line)) = damaged(&log, damage, &at) else { continue };
-            let error = match Session::read_json_lines(broken.as_slice()) {
-                Ok(_) => return Err(TestCaseError::fail(format!("{damage:?} at line {line} was not seen"))),
-                Err(error) => error,
+            let Some((broken, line)) = damaged(&log, damage, at) else { continue };
+            let Err(error) = Session::read_json_lines(broken.as_slice()) else {
+                return Err(TestCaseError::fail(format!("{damage:?} at line {line} was not seen")));
             };
             let said = said(&error);
             prop_assert!(said.contains(&format!("line {line} of")), "{:?} at line {}: {}", damage, line, said);
