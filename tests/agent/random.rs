@@ -427,7 +427,7 @@ fn damaged(log: &str, damage: Damage, at: Index) -> Option<(Vec<u8>, usize)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_history_reads_back_as_it_was(history in history()) {
