@@ -2,7 +2,6 @@ use futures::stream::{self, Stream, StreamExt};
 use genai::chat::{ChatStream, ChatStreamEvent, MessageContent, StopReason, StreamEnd, ToolCall, Usage};
 use genai::{Client, ModelIden};
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::failure::{Redaction, failure};
 use super::request::Call;
@@ -64,7 +63,7 @@ fn ending(end: StreamEnd) -> Vec<ModelEvent> {
 fn tool_call(index: usize, call: ToolCall) -> ModelEvent {
     // Where the vendor gives no id, `genai` counts anew in every response.
     let id = if call.call_id.is_empty() || call.call_id == format!("call_{index}") {
-        format!("call-{}", Uuid::now_v7())
+        format!("call-{}", crate::id::uuid())
     } else {
         call.call_id
     };
