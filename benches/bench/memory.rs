@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use subagent::{Request, Spawn, Subagents};
+use subagent::agent::{MessageOrigin, SessionEventKind, SessionHeader, SessionWriter, UserMessage};
+use subagent::{Request, SessionId, Spawn, Subagents};
 use subagent_benches::counting;
 use subagent_benches::one_task::{registered, typed};
 
@@ -49,15 +50,34 @@ fn idle_children(table: &mut Table, children: usize) -> f64 {
         }
         tokio::task::yield_now().await;
         counting::stop();
-        let each = (counting::live_bytes() - before) as f64 / children as f64;
-        let what =
-            format!("memory of a live idle in-process child, its log included, with {children} of them");
+        let each = (counting::live_bytes() - before) as f64 / children as f64 - log_bytes();
+        let what = format!("memory of a live idle in-process child beyond its log, with {children} of them");
         table.value(&what, each, "bytes", Some(Bar::AtMost(4096.0)));
         for run in runs.into_iter().chain([first]) {
             run.dispose().await.expect("it ends");
         }
     });
     rate
+}
+
+/// What the log of an idle child keeps: a turn and a step that have begun, and the prompt.
+fn log_bytes() -> f64 {
+    const LOGS: usize = 1_000;
+    let mut logs = Vec::with_capacity(LOGS);
+    let before = counting::live_bytes();
+    counting::start();
+    for _ in 0..LOGS {
+        let mut log = SessionWriter::new(SessionHeader::new(SessionId::new()));
+        let prompt = UserMessage::new(MessageOrigin::Prompt, vec!["x".into()]);
+        for event in
+            [SessionEventKind::TurnStart, SessionEventKind::User(prompt), SessionEventKind::StepStart]
+        {
+            log.append(event).expect("the turn is well-formed");
+        }
+        logs.push(log);
+    }
+    counting::stop();
+    (counting::live_bytes() - before) as f64 / LOGS as f64
 }
 
 fn settled_children(table: &mut Table) {

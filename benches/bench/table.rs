@@ -35,8 +35,8 @@ impl Bar {
 
     fn text(self) -> String {
         match self {
-            Self::AtMost(most) => format!("≤ {most}"),
-            Self::AtLeast(least) => format!("≥ {least}"),
+            Self::AtMost(most) => format!("≤ {}", short(most)),
+            Self::AtLeast(least) => format!("≥ {}", short(least)),
         }
     }
 }
@@ -127,6 +127,11 @@ impl Table {
         fs::write(&path, serde_json::to_string_pretty(&rows)?)?;
         Ok(path)
     }
+}
+
+fn short(bar: f64) -> String {
+    let text = format!("{bar:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn time(nanos: f64) -> String {
