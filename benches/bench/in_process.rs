@@ -74,8 +74,10 @@ async fn whole_runs<P: Provider>(provider: ProviderHandle<P>, parent: Option<Par
 fn forks(table: &mut Table, runtime: &Runtime) {
     const RUNS: u32 = 500;
     let subagents = Subagents::new();
-    let fork =
-        subagents.register("fork", Fork::builder().model(Ready).build()).expect("free").leave_registered();
+    let fork = subagents
+        .register("fork", Fork::builder().default_model(Ready).build())
+        .expect("free")
+        .leave_registered();
     let forked =
         |parent: &Parent| nanos_each(runtime, RUNS, whole_runs(fork.clone(), Some(parent.clone()), RUNS));
     let short = parent_with(10);
