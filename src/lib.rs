@@ -1,5 +1,7 @@
 //! The seam through which one agent hands work to another.
 
+#[cfg(feature = "acp")]
+pub mod acp;
 mod content;
 mod stop_reason;
 mod update;
