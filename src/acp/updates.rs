@@ -49,6 +49,7 @@ impl UpdateReader {
         }
         let content = fields.remove("content").unwrap_or_default();
         match content["text"].as_str() {
+            Some("") if content["type"] == "text" => {}
             Some(text) if content["type"] == "text" => updates.push(Update::text(text)),
             _ => updates.push(Update::Other { kind: "agent_content".to_owned(), data: content }),
         }

@@ -1,0 +1,162 @@
+use std::fmt;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::agent_loop;
+use super::ledger::UsageLedger;
+use super::limits::Limits;
+use super::model::Model;
+use super::outcome::TurnOutcome;
+use super::session::{Session, SessionHeader, SessionWriter};
+use super::tool::{CallingAgent, ToolSet};
+use super::turn_options::TurnOptions;
+use crate::content::ContentBlock;
+use crate::id::{AgentId, SessionId};
+
+/// An agent: a model with tools, over a session that it owns.
+pub struct Agent {
+    pub(super) id: AgentId,
+    pub(super) session: SessionWriter,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) system_prompt: Option<Arc<str>>,
+    pub(super) tools: ToolSet,
+    pub(super) limits: Limits,
+}
+
+impl Agent {
+    /// Begins an agent on this model.
+    pub fn builder(model: Arc<dyn Model>) -> AgentBuilder {
+        AgentBuilder {
+            id: None,
+            session: None,
+            model,
+            system_prompt: None,
+            tools: ToolSet::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The agent's id.
+    #[must_use]
+    pub fn id(&self) -> &AgentId {
+        &self.id
+    }
+
+    /// The agent's session, for reading.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        self.session.session()
+    }
+
+    /// The agent's session, to append metadata between turns.
+    pub fn session_mut(&mut self) -> &mut SessionWriter {
+        &mut self.session
+    }
+
+    /// The agent as those see it to whom it delegates, outside of a turn. Inside, a tool finds it in its context.
+    #[must_use]
+    pub fn as_caller(&self, cancellation: CancellationToken, usage: UsageLedger) -> CallingAgent {
+        CallingAgent {
+            id: self.id.clone(),
+            session: self.session().clone(),
+            model: Arc::clone(&self.model),
+            system_prompt: self.system_prompt.clone(),
+            tools: self.tools.clone(),
+            usage,
+            cancellation,
+        }
+    }
+
+    /// Runs one turn: from a prompt to the model's last word. It does not fail; what goes wrong is a stop reason.
+    ///
+    /// A cancelled turn is `Aborted`, whatever it had reached when the token fired; one that is cancelled before
+    /// it begins leaves no trace in the log.
+    ///
+    /// # Cancel safety
+    ///
+    /// When the future is dropped, what runs is dropped with it and the log keeps what had happened. The next turn
+    /// closes what was left open. Messages that are still in the inbox stay there.
+    pub async fn run_turn(&mut self, prompt: Vec<ContentBlock>, options: TurnOptions) -> TurnOutcome {
+        agent_loop::run(self, prompt, options).await
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("id", &self.id)
+            .field("session", self.session())
+            .field("model", &self.model.name())
+            .field("tools", &self.tools)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An agent in the making.
+#[must_use = "an agent is made by `build`"]
+pub struct AgentBuilder {
+    id: Option<AgentId>,
+    session: Option<SessionWriter>,
+    model: Arc<dyn Model>,
+    system_prompt: Option<Arc<str>>,
+    tools: ToolSet,
+    limits: Limits,
+}
+
+impl AgentBuilder {
+    /// The agent's id; a new one by default.
+    pub fn id(mut self, id: AgentId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The session that the agent goes on with; by default a new top-level one.
+    pub fn session(mut self, session: SessionWriter) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// The system prompt; none by default.
+    pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
+        self.system_prompt = Some(prompt.into());
+        self
+    }
+
+    /// The tools that the model may call; none by default.
+    pub fn tools(mut self, tools: ToolSet) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// What bounds the agent's turns.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Makes the agent.
+    #[must_use]
+    pub fn build(self) -> Agent {
+        let session = self.session.unwrap_or_else(|| {
+            let mut header = SessionHeader::new(SessionId::new());
+            header.model = Some(self.model.name().into());
+            SessionWriter::new(header)
+        });
+        Agent {
+            id: self.id.unwrap_or_else(AgentId::new),
+            session,
+            model: self.model,
+            system_prompt: self.system_prompt,
+            tools: self.tools,
+            limits: self.limits,
+        }
+    }
+}
+
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentBuilder").field("model", &self.model.name()).finish_non_exhaustive()
+    }
+}

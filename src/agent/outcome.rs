@@ -1,0 +1,21 @@
+use crate::content::{ContentBlock, Output};
+use crate::stop_reason::StopReason;
+use crate::usage::Usage;
+
+/// How a turn ended and what it brought.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TurnOutcome {
+    /// Why the turn ended.
+    pub stop_reason: StopReason,
+    /// What the agent said in this turn: its last message that is not empty, the unfinished one included.
+    pub output: Output,
+    /// What went wrong, safe to show; `None` where nothing did.
+    pub diagnostic: Option<String>,
+    /// What the turn used, its own model calls and its descendants', also where it failed or was cancelled.
+    pub usage: Usage,
+    /// The messages in the inbox that the model did not see, in order.
+    pub undelivered: Vec<Vec<ContentBlock>>,
+    /// How many model calls were made.
+    pub steps: u32,
+}

@@ -1,0 +1,78 @@
+//! Start-time capabilities: what a caller may ask of a child before it exists.
+
+mod declare;
+mod depth_limit;
+mod kind;
+mod limits;
+mod macros;
+mod model_choice;
+mod output_schema;
+mod persona;
+mod set;
+mod tool_filter;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use declare::{Capabilities, CapabilityEntry, Declares};
+pub use depth_limit::DepthLimit;
+pub use kind::{
+    AnyOutput, CapabilityKind, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, OutputKind, OutputType,
+    PersonaKind, Plain, SomePersona, StructuredOutput, Typed,
+};
+pub(crate) use kind::{CheckValue, decode};
+pub use limits::{OutputTokenLimit, StepLimit};
+pub use model_choice::ModelChoice;
+pub use output_schema::{NotASchema, OutputSchema, Schema};
+pub use persona::Persona;
+pub use set::{CapabilityNames, CapabilitySet, SatisfiedBy, Unchecked};
+pub use tool_filter::{ToolFilter, UnusableFilter};
+
+/// A start-time capability: a marker type for something that a caller may ask of a child before it exists.
+///
+/// The set is open: any crate can add one. A request that asks for it starts only on providers that declare it
+/// with [`supports!`](crate::supports).
+///
+/// ```
+/// use subagent::{Capability, Plain, Request};
+///
+/// /// How many GPU seconds a child may use.
+/// #[derive(Debug, Clone, Copy)]
+/// pub struct GpuQuota;
+///
+/// impl Capability for GpuQuota {
+///     const NAME: &'static str = "acme/gpu-quota";
+///     type Value = u32;
+///     type Kind = Plain;
+///
+///     fn narrow(earlier: u32, later: u32) -> u32 {
+///         earlier.min(later)
+///     }
+/// }
+///
+/// let request = Request::new("Render the scene").with::<GpuQuota>(30);
+/// ```
+pub trait Capability: Send + Sync + 'static {
+    /// The capability's name in a request's JSON form and in errors. Namespace your own: `"acme/gpu-quota"`.
+    const NAME: &'static str;
+
+    /// What the caller asks for.
+    type Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// [`Plain`], unless the capability decides the request's output type or persona, as built-in ones do.
+    type Kind: CapabilityKind;
+
+    /// The value that stands when the capability is asked for twice: for a limit, the stricter of the two.
+    fn narrow(earlier: Self::Value, later: Self::Value) -> Self::Value;
+}
+
+/// A provider supports the start-time capability `C`.
+///
+/// Written by [`supports!`](crate::supports), together with its run-time twin [`Declares`].
+#[diagnostic::on_unimplemented(
+    message = "provider `{Self}` does not support the start-time capability `{C}`",
+    label = "`{Self}` does not support `{C}`",
+    note = "start this request on a provider that supports `{C}`, or leave it out of the request",
+    note = "a provider of your own says what it supports with `subagent::supports!`"
+)]
+pub trait Supports<C> {}

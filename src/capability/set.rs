@@ -1,0 +1,100 @@
+use super::{Capability, CapabilityKind, NoOutput, NoPersona, OutputType, Supports, Typed};
+use crate::request::{MismatchedCapabilities, Values};
+
+/// A type-level list of start-time capabilities: `()`, or `(C, Rest)`, or [`Unchecked`].
+///
+/// You never write one out; [`Request`](crate::Request) builds it call by call.
+pub trait CapabilitySet: sealed::Sealed + Send + Sync + 'static {
+    /// The names in the list, the last one asked for first.
+    const NAMES: Option<&'static CapabilityNames>;
+    /// What the run's result holds beside content: [`NoOutput`] or [`Typed`].
+    type Output: OutputType;
+    /// [`NoOutput`] while an output type can still be asked for.
+    type AskedOutput;
+    /// [`NoPersona`] while a persona can still be asked for.
+    type Persona;
+    /// This list and `C`.
+    type With<C: Capability>: CapabilitySet;
+
+    /// Whether `values`, read from JSON perhaps, hold exactly this list.
+    #[doc(hidden)]
+    fn check(values: &Values) -> Result<(), MismatchedCapabilities>;
+}
+
+/// A list of capability names that is known at compile time.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CapabilityNames {
+    /// One name.
+    pub name: &'static str,
+    /// The others.
+    pub rest: Option<&'static Self>,
+}
+
+/// Marks a request whose capabilities are known at run time only: read from JSON, or erased on purpose.
+///
+/// Such a request starts by name. [`Request::try_into_typed`](crate::Request::try_into_typed) gives it its types back.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Unchecked;
+
+impl CapabilitySet for () {
+    const NAMES: Option<&'static CapabilityNames> = None;
+    type Output = NoOutput;
+    type AskedOutput = NoOutput;
+    type Persona = NoPersona;
+    type With<C: Capability> = (C, ());
+
+    fn check(_values: &Values) -> Result<(), MismatchedCapabilities> {
+        Ok(())
+    }
+}
+
+impl<C: Capability, Rest: CapabilitySet> CapabilitySet for (C, Rest) {
+    const NAMES: Option<&'static CapabilityNames> =
+        Some(const { &CapabilityNames { name: C::NAME, rest: Rest::NAMES } });
+    type Output = <C::Kind as CapabilityKind>::Output<Rest>;
+    type AskedOutput = <C::Kind as CapabilityKind>::AskedOutput<Rest>;
+    type Persona = <C::Kind as CapabilityKind>::Persona<Rest>;
+    type With<D: Capability> = (D, Self);
+
+    fn check(values: &Values) -> Result<(), MismatchedCapabilities> {
+        Rest::check(values)?;
+        values.check::<C>()
+    }
+}
+
+impl CapabilitySet for Unchecked {
+    const NAMES: Option<&'static CapabilityNames> = None;
+    type Output = Typed<serde_json::Value>;
+    type AskedOutput = NoOutput;
+    type Persona = NoPersona;
+    type With<C: Capability> = Self;
+
+    fn check(_values: &Values) -> Result<(), MismatchedCapabilities> {
+        Ok(())
+    }
+}
+
+/// The provider `P` supports every capability in this list.
+#[diagnostic::on_unimplemented(
+    message = "a request that is checked at run time cannot start on the typed handle of `{P}`",
+    label = "the capabilities of this request are not known to the compiler",
+    note = "start it by name with `Subagents::start`, or give its types back with `try_into_typed::<C>()`"
+)]
+pub trait SatisfiedBy<P: ?Sized> {}
+
+impl<P: ?Sized> SatisfiedBy<P> for () {}
+
+impl<P: ?Sized, C: Capability, Rest: SatisfiedBy<P>> SatisfiedBy<P> for (C, Rest) where
+    P: Supports<<C::Kind as CapabilityKind>::Declared<C>>
+{
+}
+
+mod sealed {
+    #[expect(unnameable_types, reason = "sealed on purpose")]
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<C, Rest> Sealed for (C, Rest) {}
+    impl Sealed for super::Unchecked {}
+}

@@ -1,0 +1,195 @@
+use std::sync::Arc;
+
+use super::{BoxError, NoProvider};
+use crate::capability::Capabilities;
+use crate::content::{ContentKind, ContentKinds};
+use crate::id::RunId;
+
+/// A run did not start: no child exists, nothing needs disposing, and no event was sent.
+///
+/// A provider makes its own with [`failed`](Self::failed).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// No provider has the name.
+    #[error(transparent)]
+    NoProvider(#[from] NoProvider),
+    /// The provider is no longer registered.
+    #[error("provider `{provider}` is no longer registered; register it again to start more runs")]
+    Unregistered {
+        /// The provider's name.
+        provider: Arc<str>,
+    },
+    /// The subagents are shut down.
+    #[error("the subagents are shut down; start runs on a new `Subagents`")]
+    ShutDown,
+    /// There is no Tokio runtime here.
+    #[error("a run starts on a Tokio runtime, and none is running here; await the start inside of one")]
+    NoRuntime,
+    /// The provider lacks a capability that the request asks for.
+    #[error(
+        "provider `{provider}` does not support the start-time capability `{capability}`; it supports: {supported}"
+    )]
+    UnsupportedCapability {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The first capability, in the order asked for, that it lacks.
+        capability: String,
+        /// What it supports.
+        supported: Capabilities,
+    },
+    /// The value asked for a capability is not of its type.
+    #[error("the request's value for `{capability}` is malformed")]
+    InvalidValue {
+        /// The capability's name.
+        capability: String,
+        /// What is wrong with it.
+        source: BoxError,
+    },
+    /// The request asks twice for what a run has once.
+    #[error("the request asks for `{capability}` twice; ask for it once")]
+    AskedTwice {
+        /// The capability's name.
+        capability: &'static str,
+    },
+    /// The prompt is empty.
+    #[error("the prompt is empty; say what the child is to do")]
+    EmptyPrompt,
+    /// The prompt holds content that the provider cannot carry to its child.
+    #[error(
+        "provider `{provider}` cannot carry {kind} content (block {index} of the prompt); it carries: {carried}"
+    )]
+    UnsupportedContent {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The kind of the first block that it cannot carry.
+        kind: ContentKind,
+        /// That block's place in the prompt, from 0.
+        index: usize,
+        /// What it carries.
+        carried: ContentKinds,
+    },
+    /// The child would be deeper than the request or an agent above it allows.
+    #[error(
+        "the child would be at depth {depth}, and the limit is {max_depth}; do the work in the parent instead"
+    )]
+    DepthExceeded {
+        /// The child's depth.
+        depth: u32,
+        /// The smallest limit on the path.
+        max_depth: u32,
+    },
+    /// The parent's depth is the largest number there is.
+    #[error(
+        "the parent's depth, {parent_depth}, leaves no number for its child's; use the parent's real depth"
+    )]
+    DepthOverflow {
+        /// The parent's depth.
+        parent_depth: u32,
+    },
+    /// A run of the chosen id is live already.
+    #[error("a run with the id {run_id} is live already; choose another id")]
+    DuplicateRun {
+        /// The id.
+        run_id: RunId,
+    },
+    /// The run was cancelled before it was published.
+    #[error("the start of run {run_id} was cancelled ({cause})")]
+    Cancelled {
+        /// The run's id.
+        run_id: RunId,
+        /// Why.
+        cause: crate::run::CancelCause,
+    },
+    /// The provider could not start the child.
+    #[error("provider `{provider}` could not start run {}", shown(run_id.as_ref()))]
+    Failed {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The run's id.
+        run_id: Option<RunId>,
+        /// The provider's own error.
+        source: BoxError,
+    },
+    /// The provider panicked in its `start`.
+    #[error("provider `{provider}` panicked while it started run {run_id}: {message}")]
+    Panicked {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The run's id.
+        run_id: RunId,
+        /// What the panic said.
+        message: String,
+    },
+    /// The provider declares a capability but did not take its value. The child was disposed.
+    #[error(
+        "provider `{provider}` declares `{capability}` but ignored its value in run {run_id}; \
+         its `start` must take it from the request, or not declare it"
+    )]
+    Ignored {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The run's id.
+        run_id: RunId,
+        /// The capability's name.
+        capability: String,
+    },
+}
+
+impl StartError {
+    /// For providers: the child could not be started, and this is why. The seam adds the provider's name and the
+    /// run's id.
+    pub fn failed(source: impl Into<BoxError>) -> Self {
+        Self::Failed { provider: "".into(), run_id: None, source: source.into() }
+    }
+
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoProvider(error) => error.code(),
+            Self::Unregistered { .. } => "UNREGISTERED",
+            Self::ShutDown => "SHUT_DOWN",
+            Self::NoRuntime => "NO_RUNTIME",
+            Self::UnsupportedCapability { .. } => "UNSUPPORTED_CAPABILITY",
+            Self::InvalidValue { .. } => "INVALID_VALUE",
+            Self::AskedTwice { .. } => "ASKED_TWICE",
+            Self::EmptyPrompt => "EMPTY_PROMPT",
+            Self::UnsupportedContent { .. } => "UNSUPPORTED_CONTENT",
+            Self::DepthExceeded { .. } => "DEPTH_EXCEEDED",
+            Self::DepthOverflow { .. } => "DEPTH_OVERFLOW",
+            Self::DuplicateRun { .. } => "DUPLICATE_RUN",
+            Self::Cancelled { .. } => "CANCELLED",
+            Self::Failed { .. } => "START_FAILED",
+            Self::Panicked { .. } => "START_PANICKED",
+            Self::Ignored { .. } => "CAPABILITY_IGNORED",
+        }
+    }
+
+    /// The run's id, with every failure after the id was made.
+    #[must_use]
+    pub fn run_id(&self) -> Option<RunId> {
+        match self {
+            Self::Failed { run_id, .. } => *run_id,
+            Self::DuplicateRun { run_id }
+            | Self::Cancelled { run_id, .. }
+            | Self::Panicked { run_id, .. }
+            | Self::Ignored { run_id, .. } => Some(*run_id),
+            _ => None,
+        }
+    }
+
+    /// Adds what the provider did not know.
+    pub(crate) fn of_run(self, name: &Arc<str>, id: RunId) -> Self {
+        match self {
+            Self::Failed { source, .. } => {
+                Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
+            }
+            other => other,
+        }
+    }
+}
+
+fn shown(run_id: Option<&RunId>) -> String {
+    run_id.map_or_else(|| "(no id yet)".to_owned(), ToString::to_string)
+}

@@ -1,0 +1,156 @@
+use std::any::{Any, type_name};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::BoxFuture;
+
+use super::Hub;
+use crate::capability::{Capabilities, CheckValue, DepthLimit};
+use crate::content::ContentKinds;
+use crate::erased::AnyRun;
+use crate::error::StartError;
+use crate::event::RunInfo;
+use crate::id::RunId;
+use crate::provider::Provider;
+use crate::request::RequestBody;
+use crate::run::{RunCell, Setup, first_uncarried, start_run};
+
+/// One registered provider.
+pub(crate) struct Entry<P> {
+    pub(crate) name: Arc<str>,
+    pub(crate) provider: P,
+    pub(super) hub: Arc<Hub>,
+    /// Cleared when the provider is unregistered: no new starts.
+    open: AtomicBool,
+}
+
+impl<P: Provider> Entry<P> {
+    pub(super) fn new(name: Arc<str>, provider: P, hub: Arc<Hub>) -> Self {
+        Self { name, provider, hub, open: AtomicBool::new(true) }
+    }
+
+    /// The cell of a run that is to be started here.
+    pub(super) fn cell(&self, body: &RequestBody, check: Option<CheckValue>) -> Arc<RunCell> {
+        let parent = body.parent.as_ref();
+        let identity = RunInfo {
+            run_id: body.run_id.unwrap_or_else(RunId::new),
+            provider: Arc::clone(&self.name),
+            agent_type: body.agent_type.clone(),
+            parent_agent_id: parent.map(|parent| parent.agent_id().clone()),
+            parent_session_id: parent.map(|parent| parent.session_id().clone()),
+            depth: parent.map_or(0, crate::parent::Parent::depth).saturating_add(1),
+            resumed_from: None,
+        };
+        let setup = Setup {
+            identity,
+            content: self.provider.content(),
+            check,
+            structured_requested: body.values.contains(<crate::OutputSchema as crate::Capability>::NAME),
+        };
+        RunCell::new(setup, Arc::clone(&self.hub))
+    }
+
+    /// What is checked before the provider is asked: every refusal here leaves no trace.
+    pub(crate) fn check(&self, body: &RequestBody) -> Result<(), StartError> {
+        if self.hub.is_closed() {
+            return Err(StartError::ShutDown);
+        }
+        if !self.open.load(Ordering::Acquire) {
+            return Err(StartError::Unregistered { provider: Arc::clone(&self.name) });
+        }
+        if let Some(capability) = body.values.asked_twice() {
+            return Err(StartError::AskedTwice { capability });
+        }
+        let supported = P::CAPABILITIES;
+        if let Some(capability) = body.values.first_unmet(&supported) {
+            let (provider, capability) = (Arc::clone(&self.name), capability.to_owned());
+            return Err(StartError::UnsupportedCapability { provider, capability, supported });
+        }
+        if let Some((capability, source)) = body.values.first_malformed(&supported) {
+            return Err(StartError::InvalidValue {
+                capability: capability.to_owned(),
+                source: source.into(),
+            });
+        }
+        if body.prompt.is_empty() {
+            return Err(StartError::EmptyPrompt);
+        }
+        let carried = self.provider.content();
+        if let Some((index, kind)) = first_uncarried(&body.prompt, carried) {
+            return Err(StartError::UnsupportedContent {
+                provider: Arc::clone(&self.name),
+                kind,
+                index,
+                carried,
+            });
+        }
+        check_depth(body)
+    }
+}
+
+fn check_depth(body: &RequestBody) -> Result<(), StartError> {
+    let parent = body.parent.as_ref();
+    let parent_depth = parent.map_or(0, crate::parent::Parent::depth);
+    let Some(depth) = parent_depth.checked_add(1) else {
+        return Err(StartError::DepthOverflow { parent_depth });
+    };
+    let inherited = parent.and_then(crate::parent::Parent::max_depth);
+    match inherited.into_iter().chain(body.values.read::<DepthLimit>()).min() {
+        Some(max_depth) if depth > max_depth => Err(StartError::DepthExceeded { depth, max_depth }),
+        _ => Ok(()),
+    }
+}
+
+/// A registered provider whose type is not known.
+pub(super) trait ErasedEntry: Send + Sync {
+    fn name(&self) -> &Arc<str>;
+    fn capabilities(&self) -> Capabilities;
+    fn content(&self) -> ContentKinds;
+    fn provider_type(&self) -> &'static str;
+    fn close(&self);
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    fn cell_erased(&self, body: &RequestBody, check: Option<CheckValue>) -> Arc<RunCell>;
+    fn start_erased(
+        self: Arc<Self>,
+        cell: Arc<RunCell>,
+        body: RequestBody,
+    ) -> BoxFuture<'static, Result<AnyRun, StartError>>;
+}
+
+impl<P: Provider> ErasedEntry for Entry<P> {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        P::CAPABILITIES
+    }
+
+    fn content(&self) -> ContentKinds {
+        self.provider.content()
+    }
+
+    fn provider_type(&self) -> &'static str {
+        type_name::<P>()
+    }
+
+    fn close(&self) {
+        self.open.store(false, Ordering::Release);
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn cell_erased(&self, body: &RequestBody, check: Option<CheckValue>) -> Arc<RunCell> {
+        self.cell(body, check)
+    }
+
+    fn start_erased(
+        self: Arc<Self>,
+        cell: Arc<RunCell>,
+        body: RequestBody,
+    ) -> BoxFuture<'static, Result<AnyRun, StartError>> {
+        Box::pin(async move { start_run(self, cell, body).await.map(AnyRun::new) })
+    }
+}

@@ -1,0 +1,134 @@
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{RequestBody, Values};
+use crate::capability::Capability;
+use crate::content::ContentBlock;
+use crate::id::RunId;
+use crate::parent::Parent;
+use crate::run::{Cancellation, RunCell};
+
+/// What a provider receives: the request, checked, with the run's id and depth.
+///
+/// Take each capability value with [`take`](Self::take): a start that succeeds while a requested value was not
+/// taken fails with [`StartError::Ignored`](crate::StartError::Ignored), and the child is disposed.
+pub struct StartRequest {
+    cell: Arc<RunCell>,
+    prompt: Vec<ContentBlock>,
+    parent: Option<Parent>,
+    idempotency_key: Option<Arc<str>>,
+    values: Values,
+}
+
+impl StartRequest {
+    pub(crate) fn new(cell: Arc<RunCell>, body: RequestBody) -> Self {
+        cell.expect_taken(body.values.untaken());
+        Self {
+            cell,
+            prompt: body.prompt,
+            parent: body.parent,
+            idempotency_key: body.idempotency_key,
+            values: body.values,
+        }
+    }
+
+    /// The run's id.
+    #[must_use]
+    pub fn run_id(&self) -> RunId {
+        self.cell.identity.run_id
+    }
+
+    /// What the child is asked to do.
+    #[must_use]
+    pub fn prompt(&self) -> &[ContentBlock] {
+        &self.prompt
+    }
+
+    /// The prompt's text blocks, joined by blank lines: the whole prompt, for a provider that carries text alone.
+    #[must_use]
+    pub fn prompt_text(&self) -> String {
+        self.prompt.iter().filter_map(ContentBlock::as_text).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Who delegates, if the caller said so.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Parent> {
+        self.parent.as_ref()
+    }
+
+    /// The directory that the child works in: its parent's.
+    #[must_use]
+    pub fn working_dir(&self) -> Option<&Path> {
+        self.parent.as_ref()?.working_dir()
+    }
+
+    /// The kind of agent, as the caller names it.
+    #[must_use]
+    pub fn agent_type(&self) -> Option<&str> {
+        self.cell.identity.agent_type.as_deref()
+    }
+
+    /// Tells a repetition of the same work.
+    #[must_use]
+    pub fn idempotency_key(&self) -> Option<&str> {
+        self.idempotency_key.as_deref()
+    }
+
+    /// The child's depth: its parent's, and one.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.cell.identity.depth
+    }
+
+    /// How a provider learns that the run is cancelled.
+    #[must_use]
+    pub fn cancellation(&self) -> Cancellation {
+        Cancellation::new(Arc::clone(&self.cell))
+    }
+
+    /// The value asked for `C`, which the provider promises to honour; `None` when it was not asked for.
+    pub fn take<C: Capability>(&mut self) -> Option<C::Value> {
+        let value = self.values.read::<C>()?;
+        self.cell.mark_taken(C::NAME);
+        Some(value)
+    }
+
+    /// The value asked for `C`, without a promise: for wrappers that look at a request.
+    #[must_use]
+    pub fn peek<C: Capability>(&self) -> Option<C::Value> {
+        self.values.read::<C>()
+    }
+
+    /// Asks the provider inside a wrapper for `C`, or narrows what was asked for. That provider must take it.
+    pub fn narrow<C: Capability>(&mut self, value: C::Value) {
+        self.values.ask::<C>(value);
+        self.cell.expect_one(C::NAME);
+    }
+
+    /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took
+    /// does not count for this one.
+    #[must_use]
+    pub fn attempt(&self) -> Self {
+        self.cell.expect_taken(self.values.untaken());
+        Self {
+            cell: Arc::clone(&self.cell),
+            prompt: self.prompt.clone(),
+            parent: self.parent.clone(),
+            idempotency_key: self.idempotency_key.clone(),
+            values: self.values.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for StartRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartRequest")
+            .field("run_id", &self.run_id())
+            .field("prompt", &self.prompt)
+            .field("agent_type", &self.agent_type())
+            .field("depth", &self.depth())
+            .field("capabilities", &self.values)
+            .finish_non_exhaustive()
+    }
+}

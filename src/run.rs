@@ -1,0 +1,36 @@
+//! Runs: what a provider starts, and the handle through which its caller owns it.
+
+mod cancellation;
+mod cell;
+mod collected;
+mod contract;
+mod dispose;
+mod follow_up;
+mod live;
+mod macros;
+mod presence;
+mod progress;
+mod resume;
+mod settled;
+mod settlement;
+mod start;
+mod steer;
+mod transcript;
+mod updates;
+
+pub use cancellation::{CancelCause, Cancellation};
+pub(crate) use cell::{Phase, RunCell, Setup, Verdict};
+pub use collected::Collected;
+pub use contract::{Resumable, Run, Steerable};
+pub use dispose::Dispose;
+pub use follow_up::FollowUp;
+pub use live::Live;
+pub use presence::{Absent, IsPresent, Presence, Present};
+pub use progress::Progress;
+pub use resume::Resume;
+pub use settled::Settled;
+pub use settlement::{Intercepted, Settlement};
+pub use start::Start;
+pub(crate) use start::{first_uncarried, start_run};
+pub use steer::Steer;
+pub use updates::{Missed, Updates};

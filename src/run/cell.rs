@@ -1,0 +1,420 @@
+//! The state of one run, shared by its handle, its settlement and its observers.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::CancelCause;
+use super::transcript::Transcript;
+use super::updates::{UpdateLog, Updates};
+use crate::capability::CheckValue;
+use crate::content::ContentKinds;
+use crate::error::RunFault;
+use crate::event::RunInfo;
+use crate::id::RunId;
+use crate::registry::Hub;
+use crate::result::Outcome;
+use crate::stop_reason::StopReason;
+use crate::sync::lock;
+use crate::update::Update;
+
+/// How a run ended: with an outcome, or without one.
+pub(crate) type Verdict = Result<Outcome, RunFault>;
+
+/// `Starting → Publishing → Live → Ending → Done`, or `Starting → Abandoned`.
+///
+/// Whoever moves it to `Ending` tells the listeners; then comes `Done`, then the waiters wake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Starting,
+    Publishing,
+    Live,
+    Ending,
+    Done,
+    Abandoned,
+}
+
+/// What a run is made with.
+pub(crate) struct Setup {
+    pub(crate) identity: RunInfo,
+    pub(crate) content: ContentKinds,
+    pub(crate) check: Option<CheckValue>,
+    pub(crate) structured_requested: bool,
+}
+
+/// The state of one run.
+pub(crate) struct RunCell {
+    pub(crate) identity: RunInfo,
+    pub(crate) content: ContentKinds,
+    pub(crate) structured_requested: bool,
+    pub(crate) hub: Arc<Hub>,
+    check: Option<CheckValue>,
+    runtime: OnceLock<Handle>,
+    token: OnceLock<CancellationToken>,
+    cancelled: Notify,
+    done: Notify,
+    state: Mutex<State>,
+}
+
+struct State {
+    phase: Phase,
+    verdict: Option<Verdict>,
+    cancel: Option<CancelCause>,
+    /// The capability values that the provider has to take, and whether it did.
+    expected: Vec<(Cow<'static, str>, bool)>,
+    transcript: Transcript,
+    updates: UpdateLog,
+    /// Futures of the caller's tokens; what they wake cancels the run.
+    watches: Vec<BoxFuture<'static, ()>>,
+    last_activity: Option<Instant>,
+}
+
+impl RunCell {
+    pub(crate) fn new(setup: Setup, hub: Arc<Hub>) -> Arc<Self> {
+        Arc::new(Self {
+            identity: setup.identity,
+            content: setup.content,
+            structured_requested: setup.structured_requested,
+            hub,
+            check: setup.check,
+            runtime: OnceLock::new(),
+            token: OnceLock::new(),
+            cancelled: Notify::new(),
+            done: Notify::new(),
+            state: Mutex::new(State {
+                phase: Phase::Starting,
+                verdict: None,
+                cancel: None,
+                expected: Vec::new(),
+                transcript: Transcript::default(),
+                updates: UpdateLog::default(),
+                watches: Vec::new(),
+                last_activity: None,
+            }),
+        })
+    }
+
+    /// The cell of a follow-up: a run of its own with the same promises.
+    pub(super) fn follow_up(&self, run_id: RunId) -> Arc<Self> {
+        let identity = RunInfo { run_id, resumed_from: Some(self.identity.run_id), ..self.identity.clone() };
+        let setup = Setup {
+            identity,
+            content: self.content,
+            check: self.check,
+            structured_requested: self.structured_requested,
+        };
+        Self::new(setup, Arc::clone(&self.hub))
+    }
+
+    // ---- phases
+
+    /// Publishes the run: from here on it has its pair of events.
+    pub(super) fn publish(&self) -> Result<(), CancelCause> {
+        {
+            let mut state = lock(&self.state);
+            if let Some(cause) = &state.cancel {
+                return Err(cause.clone());
+            }
+            state.phase = Phase::Publishing;
+            state.last_activity = Some(Instant::now());
+        }
+        self.hub.run_started(&self.identity);
+        let parked = {
+            let mut state = lock(&self.state);
+            let parked = state.verdict.take();
+            state.phase = if parked.is_some() { Phase::Ending } else { Phase::Live };
+            parked
+        };
+        if let Some(verdict) = parked {
+            self.end(verdict);
+        }
+        Ok(())
+    }
+
+    /// Settles the run, unless it is settled. Before it is published the verdict is parked.
+    pub(super) fn settle(&self, verdict: Verdict) {
+        {
+            let mut state = lock(&self.state);
+            match state.phase {
+                Phase::Starting | Phase::Publishing => {
+                    state.verdict.get_or_insert(verdict);
+                    return;
+                }
+                Phase::Live => state.phase = Phase::Ending,
+                Phase::Ending | Phase::Done | Phase::Abandoned => return,
+            }
+        }
+        self.end(verdict);
+    }
+
+    /// Settles the run in its provider's place, with the text streamed so far.
+    pub(super) fn force(&self) {
+        let cause = lock(&self.state).cancel.clone().unwrap_or(CancelCause::Dropped);
+        self.settle(Ok(Outcome::new(cause.stop_reason())));
+    }
+
+    /// No child came to be: wakes whoever waits, and leaves no trace.
+    pub(super) fn abandon(&self) {
+        let watches = {
+            let mut state = lock(&self.state);
+            if state.phase != Phase::Starting {
+                return;
+            }
+            state.phase = Phase::Abandoned;
+            state.verdict = None;
+            std::mem::take(&mut state.watches)
+        };
+        drop(watches);
+        self.hub.remove_run(self.identity.run_id);
+        self.done.notify_waiters();
+    }
+
+    fn end(&self, verdict: Verdict) {
+        let (cause, streamed) = {
+            let mut state = lock(&self.state);
+            let streamed = state.transcript.last_message();
+            state.transcript.clear();
+            (state.cancel.clone(), streamed)
+        };
+        let verdict = self.judge(verdict, cause, streamed);
+        self.hub.run_ended(&self.identity, &verdict);
+        self.hub.remove_run(self.identity.run_id);
+        let (tokens, watchers) = {
+            let mut state = lock(&self.state);
+            state.phase = Phase::Done;
+            state.verdict = Some(verdict);
+            (std::mem::take(&mut state.watches), state.updates.close())
+        };
+        drop(tokens);
+        wake(watchers);
+        self.done.notify_waiters();
+    }
+
+    /// What stands: a cancellation owns every outcome but a completed one, the text streamed so far is the output
+    /// of a run without a final message, and a completed run has the value that was asked for.
+    fn judge(&self, verdict: Verdict, cause: Option<CancelCause>, streamed: String) -> Verdict {
+        let mut outcome = match (verdict, &cause) {
+            (Ok(outcome), _) => outcome,
+            (Err(_), Some(cause)) => Outcome::new(cause.stop_reason()),
+            (Err(fault), None) => return Err(fault),
+        };
+        if let Some(cause) = cause
+            && !outcome.stop_reason.is_completed()
+        {
+            outcome.stop_reason = cause.stop_reason();
+            outcome.diagnostic.get_or_insert_with(|| cause.to_string());
+        }
+        if outcome.output.is_empty() && !streamed.is_empty() {
+            outcome.output = streamed.into();
+        }
+        if outcome.stop_reason == StopReason::Completed && self.structured_requested {
+            let run_id = self.identity.run_id;
+            let Some(value) = &outcome.structured else { return Err(RunFault::MissingValue { run_id }) };
+            if let Some(check) = self.check {
+                // A `Deserialize` impl is foreign code too.
+                let checked = crate::error::contain(|| check(value)).unwrap_or_else(Err);
+                checked.map_err(|reason| RunFault::WrongValue { run_id, reason })?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    // ---- waiting
+
+    /// How the run ended, once it has.
+    pub(super) async fn settled(&self) -> Verdict {
+        loop {
+            let done = self.done.notified();
+            if let Some(verdict) = self.verdict() {
+                return verdict;
+            }
+            done.await;
+        }
+    }
+
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        let state = lock(&self.state);
+        if state.phase == Phase::Done { state.verdict.clone() } else { None }
+    }
+
+    /// Returns once the run has settled or its start was given up.
+    pub(crate) async fn gone(&self) {
+        loop {
+            let done = self.done.notified();
+            if matches!(self.phase(), Phase::Done | Phase::Abandoned) {
+                return;
+            }
+            done.await;
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        lock(&self.state).phase
+    }
+
+    pub(crate) fn last_activity(&self) -> Option<Instant> {
+        lock(&self.state).last_activity
+    }
+
+    // ---- cancellation
+
+    /// Cancels the run: its provider is told, and after the grace the seam settles in its place.
+    pub(crate) fn cancel(self: &Arc<Self>, cause: CancelCause) {
+        {
+            let mut state = lock(&self.state);
+            let over = matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned);
+            if over || state.cancel.is_some() {
+                return;
+            }
+            state.cancel = Some(cause);
+        }
+        self.cancelled.notify_waiters();
+        if let Some(token) = self.token.get() {
+            token.cancel();
+        }
+        // Where no runtime is left, the guard is dropped at once and settles the run.
+        let guard = ForceOnDrop(Arc::clone(self));
+        let grace = self.hub.cancel_grace();
+        self.spawn(async move {
+            tokio::select! {
+                () = guard.0.gone() => {}
+                () = tokio::time::sleep(grace) => {}
+            }
+        });
+    }
+
+    pub(crate) fn cancel_cause(&self) -> Option<CancelCause> {
+        lock(&self.state).cancel.clone()
+    }
+
+    pub(super) async fn cancelled(&self) {
+        loop {
+            let cancelled = self.cancelled.notified();
+            if self.cancel_cause().is_some() {
+                return;
+            }
+            cancelled.await;
+        }
+    }
+
+    pub(super) fn token(&self) -> CancellationToken {
+        let token = self.token.get_or_init(CancellationToken::new);
+        if self.cancel_cause().is_some() {
+            token.cancel();
+        }
+        token.clone()
+    }
+
+    /// Keeps the future of a caller's token, polled once; its waker cancels the run.
+    pub(super) fn keep_watch(&self, watch: BoxFuture<'static, ()>) {
+        let mut state = lock(&self.state);
+        if !matches!(state.phase, Phase::Done | Phase::Abandoned) {
+            state.watches.push(watch);
+        }
+    }
+
+    /// Cancels the run when `limit` has passed.
+    pub(super) fn limit_time(self: &Arc<Self>, limit: Duration) {
+        let cell = Arc::clone(self);
+        self.spawn(async move {
+            let passed = tokio::select! {
+                () = cell.gone() => false,
+                () = tokio::time::sleep(limit) => true,
+            };
+            if passed {
+                cell.cancel(CancelCause::TimeLimit);
+            }
+        });
+    }
+
+    // ---- the runtime that the run lives on
+
+    pub(super) fn enter(&self, runtime: Handle) {
+        self.runtime.get_or_init(|| runtime);
+    }
+
+    /// Spawns on the run's own runtime; `Subagents::shutdown` waits for it.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = self.runtime.get() {
+            self.hub.spawn_on(task, runtime);
+        }
+    }
+
+    // ---- progress
+
+    pub(super) fn report(&self, update: Update) {
+        let watchers = {
+            let mut state = lock(&self.state);
+            if matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned) {
+                return;
+            }
+            state.last_activity = Some(Instant::now());
+            state.transcript.record(&update);
+            state.updates.push(update)
+        };
+        wake(watchers);
+    }
+
+    pub(super) fn watch_updates(&self) -> u64 {
+        lock(&self.state).updates.add_watcher()
+    }
+
+    pub(super) fn unwatch_updates(&self, watcher: u64) {
+        let waker = lock(&self.state).updates.remove_watcher(watcher);
+        drop(waker);
+    }
+
+    pub(super) fn poll_update(
+        &self,
+        next: u64,
+        watcher: u64,
+        waker: &Waker,
+    ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
+        lock(&self.state).updates.poll(next, watcher, waker)
+    }
+
+    // ---- capability values
+
+    pub(crate) fn expect_taken(&self, expected: Vec<(Cow<'static, str>, bool)>) {
+        lock(&self.state).expected = expected;
+    }
+
+    pub(crate) fn expect_one(&self, name: &'static str) {
+        let expected = &mut lock(&self.state).expected;
+        expected.retain(|(earlier, _)| *earlier != name);
+        expected.push((name.into(), false));
+    }
+
+    pub(crate) fn mark_taken(&self, name: &str) {
+        for (expected, taken) in &mut lock(&self.state).expected {
+            *taken |= *expected == name;
+        }
+    }
+
+    /// The first value that the provider has not taken.
+    pub(super) fn first_ignored(&self) -> Option<String> {
+        lock(&self.state).expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
+    }
+}
+
+fn wake(watchers: Vec<(u64, Waker)>) {
+    for (_, waker) in watchers {
+        waker.wake();
+    }
+}
+
+/// Settles the run when it is dropped, unless it is settled.
+pub(super) struct ForceOnDrop(pub(super) Arc<RunCell>);
+
+impl Drop for ForceOnDrop {
+    fn drop(&mut self) {
+        self.0.force();
+    }
+}

@@ -1,0 +1,103 @@
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+
+use super::{Run, RunCell};
+use crate::error::{DisposeError, contain, message};
+
+/// A child that is being disposed of: a future that is ready when the child is quiescent.
+///
+/// # Cancel safety
+///
+/// The disposal goes on in the background if the future is dropped, polled or not.
+#[must_use = "await the disposal to know that the child is gone; dropped, it goes on in the background"]
+pub struct Dispose(Option<Disposal>);
+
+impl Dispose {
+    pub(super) fn new<R: Run>(run: Option<R>, cell: Arc<RunCell>) -> Self {
+        Self(run.map(|run| Disposal { future: Some(run.dispose_boxed()), cell }))
+    }
+}
+
+impl Future for Dispose {
+    type Output = Result<(), DisposeError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(disposal) = &mut self.0 else { return Poll::Ready(Ok(())) };
+        let disposed = disposal.poll(context);
+        if disposed.is_ready() {
+            self.0 = None;
+        }
+        disposed
+    }
+}
+
+impl Drop for Dispose {
+    fn drop(&mut self) {
+        if let Some(disposal) = self.0.take() {
+            disposal.go_on_in_background();
+        }
+    }
+}
+
+impl fmt::Debug for Dispose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run_id = self.0.as_ref().map(|disposal| disposal.cell.identity.run_id);
+        f.debug_struct("Dispose").field("run_id", &run_id).finish_non_exhaustive()
+    }
+}
+
+/// Disposes of a run whose handle was dropped, in the background, on the run's own runtime.
+pub(super) fn reap<R: Run>(run: R, cell: &Arc<RunCell>) {
+    tracing::warn!(
+        run_id = %cell.identity.run_id,
+        provider = %cell.identity.provider,
+        "a run's handle was dropped; its child is disposed of in the background (`collect` or `dispose` it instead)"
+    );
+    Disposal { future: Some(run.dispose_boxed()), cell: Arc::clone(cell) }.go_on_in_background();
+}
+
+/// A disposal under way. Dropped before its end, because no runtime is left, it drops the run, whose own drop ends
+/// the child.
+struct Disposal {
+    future: Option<BoxFuture<'static, Result<(), DisposeError>>>,
+    cell: Arc<RunCell>,
+}
+
+impl Disposal {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DisposeError>> {
+        let Some(future) = &mut self.future else { return Poll::Ready(Ok(())) };
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(polled) => polled,
+            Err(payload) => Poll::Ready(Err(DisposeError::Panicked { message: message(payload) })),
+        }
+    }
+
+    fn go_on_in_background(mut self) {
+        let cell = Arc::clone(&self.cell);
+        cell.spawn(async move {
+            if let Err(error) = std::future::poll_fn(|context| self.poll(context)).await {
+                tracing::error!(
+                    run_id = %self.cell.identity.run_id,
+                    error = &error as &dyn std::error::Error,
+                    "a child was not disposed of in the background"
+                );
+            }
+        });
+    }
+}
+
+impl Drop for Disposal {
+    fn drop(&mut self) {
+        // What a run does when it is dropped is foreign code.
+        if let Err(message) = contain(|| self.future = None) {
+            tracing::warn!(run_id = %self.cell.identity.run_id, message, "a run panicked while it was dropped");
+        }
+        self.cell.force();
+    }
+}

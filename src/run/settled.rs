@@ -1,0 +1,150 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::dispose::reap;
+use super::resume::resume;
+use super::{Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Updates};
+use crate::capability::StructuredOutput;
+use crate::error::{RunFault, StructuredError};
+use crate::id::RunId;
+use crate::result::SubagentResult;
+
+/// A settled run: its result, and a child that can be resumed or disposed of.
+///
+/// Dropping it has the child disposed of in the background, with a warning in the log.
+#[must_use = "dropping a `Settled` disposes of its child in the background; `dispose` or `collect` it"]
+pub struct Settled<R: Run, O> {
+    /// `None` only while the handle is being taken apart.
+    run: Option<R>,
+    cell: Arc<RunCell>,
+    result: Result<SubagentResult<O>, RunFault>,
+    output_type: PhantomData<fn() -> O>,
+}
+
+impl<R: Run, O> Settled<R, O> {
+    pub(super) fn new(run: Option<R>, cell: Arc<RunCell>) -> Self {
+        let run_id = cell.identity.run_id;
+        let verdict = cell.verdict().unwrap_or(Err(RunFault::SettlementLost { run_id }));
+        let result = verdict.map(|outcome| SubagentResult::new(outcome, cell.structured_requested));
+        Self { run, cell, result, output_type: PhantomData }
+    }
+
+    /// The run's id.
+    #[must_use]
+    pub fn id(&self) -> RunId {
+        self.cell.identity.run_id
+    }
+
+    /// The run that this one follows up.
+    #[must_use]
+    pub fn resumed_from(&self) -> Option<RunId> {
+        self.cell.identity.resumed_from
+    }
+
+    /// The run's result.
+    ///
+    /// # Errors
+    ///
+    /// [`RunFault`] when the provider broke its promise, so that there is no result. A child's own failure is a
+    /// result.
+    pub fn result(&self) -> Result<&SubagentResult<O>, &RunFault> {
+        self.result.as_ref()
+    }
+
+    /// The structured value that the request asked for. A completed run has it.
+    ///
+    /// # Errors
+    ///
+    /// [`StructuredError`] when the run did not complete or has no result, or when a request that was checked at
+    /// run time carried no schema.
+    pub fn structured(&self) -> Result<O::Value, StructuredError>
+    where
+        O: StructuredOutput<R>,
+    {
+        match &self.result {
+            Ok(result) => result.decode::<O::Value>(),
+            Err(fault) => Err(StructuredError::Fault(fault.clone())),
+        }
+    }
+
+    /// The updates that are still kept; the stream ends after them.
+    pub fn updates(&self) -> Updates {
+        Updates::new(Arc::clone(&self.cell))
+    }
+
+    /// Starts a follow-up in the same session. It is a run of its own: a new id, its own pair of events, result and
+    /// time limit. The first request's limits, filter, persona and output type stay in force.
+    ///
+    /// # Errors
+    ///
+    /// [`ResumeError`](crate::ResumeError), with the settled run as it was.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before its first poll or half way, the follow-up is cancelled and the child disposed of in the
+    /// background.
+    pub fn resume(self, follow_up: impl Into<FollowUp>) -> Resume<R, O>
+    where
+        R: Resumable,
+    {
+        resume(self, follow_up.into())
+    }
+
+    /// Ends the child and waits until it is quiescent.
+    ///
+    /// # Errors
+    ///
+    /// [`DisposeError`](crate::DisposeError) when something of the child may be left.
+    ///
+    /// # Cancel safety
+    ///
+    /// The disposal goes on in the background if the future is dropped, polled or not.
+    pub fn dispose(mut self) -> Dispose {
+        Dispose::new(self.run.take(), Arc::clone(&self.cell))
+    }
+
+    /// Ends the child and returns the result beside the outcome of the disposal.
+    ///
+    /// # Cancel safety
+    ///
+    /// The disposal goes on in the background if the future is dropped; the result is lost with it.
+    pub async fn collect(mut self) -> Collected<O> {
+        let disposal = Dispose::new(self.run.take(), Arc::clone(&self.cell)).await;
+        Collected { result: self.result.clone(), disposal }
+    }
+
+    pub(crate) fn into_parts(mut self) -> (Option<R>, Arc<RunCell>) {
+        (self.run.take(), Arc::clone(&self.cell))
+    }
+
+    /// The same handle around another form of the run.
+    pub(crate) fn rebuild(run: Option<R>, cell: Arc<RunCell>) -> Self {
+        Self::new(run, cell)
+    }
+
+    pub(crate) fn run(&self) -> Option<&R> {
+        self.run.as_ref()
+    }
+
+    pub(super) fn cell(&self) -> &Arc<RunCell> {
+        &self.cell
+    }
+}
+
+impl<R: Run, O> Drop for Settled<R, O> {
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take() {
+            reap(run, &self.cell);
+        }
+    }
+}
+
+impl<R: Run, O> fmt::Debug for Settled<R, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settled")
+            .field("run", &self.cell.identity)
+            .field("result", &self.result)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::{CancelCause, Live, Run, RunCell, Settlement};
+use crate::content::{ContentBlock, ContentKind, ContentKinds};
+use crate::error::StartError;
+use crate::id::RunId;
+use crate::provider::Provider;
+use crate::registry::Entry;
+use crate::request::{RequestBody, StartRequest};
+
+/// A run that is starting: a future of its [`Live`] handle.
+///
+/// # Cancel safety
+///
+/// Dropped before its first poll, nothing happens. Dropped half way, the run is cancelled: the start is driven on in
+/// the background for the cancellation grace, so that the provider can undo what it began, and then dropped. No
+/// child remains and no event is sent.
+#[must_use = "futures do nothing unless awaited: no child is started"]
+pub struct Start<R: Run, O> {
+    state: State<R>,
+    output_type: PhantomData<fn() -> O>,
+}
+
+enum State<R> {
+    Refused(Option<StartError>),
+    Starting { start: Option<BoxFuture<'static, Result<R, StartError>>>, cell: Arc<RunCell>, polled: bool },
+}
+
+impl<R: Run, O> Start<R, O> {
+    pub(crate) fn new(start: BoxFuture<'static, Result<R, StartError>>, cell: Arc<RunCell>) -> Self {
+        Self { state: State::Starting { start: Some(start), cell, polled: false }, output_type: PhantomData }
+    }
+
+    pub(crate) fn refused(error: StartError) -> Self {
+        Self { state: State::Refused(Some(error)), output_type: PhantomData }
+    }
+
+    /// The run's id, known before the child exists; `None` when the start is refused already.
+    #[must_use]
+    pub fn run_id(&self) -> Option<RunId> {
+        match &self.state {
+            State::Refused(_) => None,
+            State::Starting { cell, .. } => Some(cell.identity.run_id),
+        }
+    }
+}
+
+impl<R: Run, O> Future for Start<R, O> {
+    type Output = Result<Live<R, O>, StartError>;
+
+    #[expect(clippy::panic, reason = "polling a future after it is ready is a bug of its caller")]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.state {
+            State::Refused(error) => match error.take() {
+                Some(error) => Poll::Ready(Err(error)),
+                None => panic!("`Start` was polled after it was ready"),
+            },
+            State::Starting { start, cell, polled } => {
+                *polled = true;
+                let Some(future) = start else { panic!("`Start` was polled after it was ready") };
+                let Poll::Ready(started) = future.as_mut().poll(context) else { return Poll::Pending };
+                *start = None;
+                Poll::Ready(started.map(|run| Live::new(run, Arc::clone(cell))))
+            }
+        }
+    }
+}
+
+impl<R: Run, O> Drop for Start<R, O> {
+    fn drop(&mut self) {
+        let State::Starting { start, cell, polled: true } = &mut self.state else { return };
+        let Some(start) = start.take() else { return };
+        cell.cancel(CancelCause::Dropped);
+        let grace = cell.hub.cancel_grace();
+        let run_id = cell.identity.run_id;
+        cell.spawn(async move {
+            // The start itself disposes of a child that came too late.
+            if tokio::time::timeout(grace, start).await.is_err() {
+                tracing::warn!(%run_id, "an abandoned start did not end within the cancellation grace and was dropped");
+            }
+        });
+    }
+}
+
+impl<R: Run, O> fmt::Debug for Start<R, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Start").field("run_id", &self.run_id()).finish_non_exhaustive()
+    }
+}
+
+/// Starts a run: checks, the provider's own start, publication.
+pub(crate) async fn start_run<P: Provider>(
+    entry: Arc<Entry<P>>,
+    cell: Arc<RunCell>,
+    mut body: RequestBody,
+) -> Result<P::Run, StartError> {
+    entry.check(&body)?;
+    let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+    cell.enter(runtime);
+    let run_id = cell.identity.run_id;
+    let tokens =
+        [body.cancellation.take(), body.parent.as_ref().and_then(|parent| parent.cancellation().cloned())];
+    if tokens.iter().flatten().any(CancellationToken::is_cancelled) {
+        return Err(StartError::Cancelled { run_id, cause: CancelCause::Token });
+    }
+    cell.hub.add_run(&cell)?;
+    // Wakes whoever waits on a run that never came to be, at whichever line this future ends or is dropped.
+    let unpublished = AbandonOnDrop(Arc::clone(&cell));
+    for token in tokens.into_iter().flatten() {
+        watch(&cell, token);
+    }
+    if let Some(limit) = body.time_limit {
+        cell.limit_time(limit);
+    }
+    let run = provider_start(&entry, &cell, body).await?;
+    let refused = match cell.first_ignored() {
+        Some(capability) => {
+            Some(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability })
+        }
+        None => cell.publish().err().map(|cause| StartError::Cancelled { run_id, cause }),
+    };
+    drop(unpublished);
+    let Some(refused) = refused else { return Ok(run) };
+    match AssertUnwindSafe(run.dispose_boxed()).catch_unwind().await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(%run_id, error = &error as &dyn std::error::Error, "a child that came to be too late was not disposed of");
+        }
+        Err(payload) => {
+            let message = crate::error::message(payload);
+            tracing::warn!(%run_id, message, "a provider panicked while it disposed of a child that came to be too late");
+        }
+    }
+    Err(refused)
+}
+
+/// Calls the provider; a panic is contained, and a cancelled start has the grace to end by itself.
+async fn provider_start<P: Provider>(
+    entry: &Arc<Entry<P>>,
+    cell: &Arc<RunCell>,
+    body: RequestBody,
+) -> Result<P::Run, StartError> {
+    let run_id = cell.identity.run_id;
+    let request = StartRequest::new(Arc::clone(cell), body);
+    let settlement = Settlement::new(Arc::clone(cell));
+    let start = AssertUnwindSafe(async { entry.provider.start(request, settlement).await }).catch_unwind();
+    let given_up = async {
+        cell.cancelled().await;
+        tokio::time::sleep(cell.hub.cancel_grace()).await;
+    };
+    let started = tokio::select! {
+        biased;
+        started = start => started,
+        () = given_up => Ok(Err(StartError::failed("the start went on after it was cancelled"))),
+    };
+    match (started, cell.cancel_cause()) {
+        (Ok(Ok(run)), _) => Ok(run),
+        (_, Some(cause)) => Err(StartError::Cancelled { run_id, cause }),
+        (Ok(Err(error)), None) => Err(error.of_run(&entry.name, run_id)),
+        (Err(payload), None) => Err(StartError::Panicked {
+            provider: Arc::clone(&entry.name),
+            run_id,
+            message: crate::error::message(payload),
+        }),
+    }
+}
+
+/// The first block of `content` that is not carried.
+pub(crate) fn first_uncarried(
+    content: &[ContentBlock],
+    carried: ContentKinds,
+) -> Option<(usize, ContentKind)> {
+    content.iter().map(ContentBlock::kind).enumerate().find(|(_, kind)| !carried.contains(*kind))
+}
+
+/// Cancels the run when the token is cancelled, without a task: the token's future is polled once, and its waker
+/// spawns the cancellation. The waker touches no token, since it is called under the token's locks.
+pub(super) fn watch(cell: &Arc<RunCell>, token: CancellationToken) {
+    let waker = Waker::from(Arc::new(CancelOnWake(Arc::downgrade(cell))));
+    let mut cancelled = token.cancelled_owned().boxed();
+    match cancelled.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(()) => cell.cancel(CancelCause::Token),
+        Poll::Pending => cell.keep_watch(cancelled),
+    }
+}
+
+struct CancelOnWake(Weak<RunCell>);
+
+impl Wake for CancelOnWake {
+    fn wake(self: Arc<Self>) {
+        if let Some(cell) = self.0.upgrade() {
+            let cancelled = Arc::clone(&cell);
+            cell.spawn(async move { cancelled.cancel(CancelCause::Token) });
+        }
+    }
+}
+
+pub(super) struct AbandonOnDrop(pub(super) Arc<RunCell>);
+
+impl Drop for AbandonOnDrop {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
