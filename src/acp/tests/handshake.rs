@@ -9,7 +9,7 @@ use crate::acp::settings::Settings;
 use std::sync::Arc;
 
 fn impatient() -> Settings {
-    Settings { start_limit: Duration::from_millis(800), ..Settings::default() }
+    Settings { start_limit: Duration::from_secs(5), ..Settings::default() }
 }
 
 async fn refused(scene: &Scene, options: &[&str], settings: Settings) -> AcpStartError {
