@@ -15,3 +15,8 @@ pub use block::{
 pub use kinds::{ContentKind, ContentKinds};
 pub use output::Output;
 pub use provider_block::{ProviderBlock, ProviderContent, SnapshotError};
+
+/// The text blocks of a prompt or a message, joined by blank lines.
+pub(crate) fn joined_text(content: &[ContentBlock]) -> String {
+    content.iter().filter_map(ContentBlock::as_text).collect::<Vec<_>>().join("\n\n")
+}

@@ -1,4 +1,80 @@
-//! The seam through which one agent hands work to another.
+//! The seam through which one agent hands work to another, with capability misuse a compile error.
+//!
+//! ```
+//! use subagent::testing::ScriptedProvider;
+//! use subagent::{Request, Subagents};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let subagents = Subagents::new();
+//! let scripted = subagents.register("scripted", ScriptedProvider::replying("42 files"))?;
+//!
+//! let run = scripted.start(Request::new("Count the files").max_depth(2)).await?;
+//! let result = run.collect().await.into_result()?;
+//! println!("{}: {}", result.stop_reason(), result.text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What does not compile
+//!
+//! A [`Request`] carries the [start-time capabilities](Capability) that it asks for in its type. It does not start
+//! on a provider that lacks one:
+//!
+//! ```compile_fail,E0277
+//! # use subagent::testing::ScriptedProvider;
+//! # use subagent::{Request, Subagents};
+//! # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+//! # let subagents = Subagents::new();
+//! let plain = ScriptedProvider::replying("42 files").without_capabilities();
+//! let scripted = subagents.register("scripted", plain)?;
+//! let run = scripted.start(Request::new("Count the files").max_depth(2)).await?; // error[E0277]
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A run whose type is not [`Steerable`] has no [`send_message`](Live::send_message) to call, one that is not
+//! [`Resumable`] no [`resume`](Settled::resume); a [`Settled`] run cannot be steered, a [`Live`] one cannot be
+//! resumed, and a disposed one is gone.
+//!
+//! Where a provider is only known by name, [`Subagents::start`] makes the same checks before a child exists, and
+//! refuses with a [`StartError`] that names the capability. Nothing is accepted and then ignored: a provider that
+//! does not take a requested value fails the start.
+//!
+//! # The parts
+//!
+//! - [`Subagents`] is the registry: providers by name, live runs, listeners, shutdown.
+//! - A [`Provider`] is one transport for running a child. Implement the trait, or play a script with
+//!   [`testing::ScriptedProvider`].
+//! - A [`Live`] handle owns a run; it becomes a [`Settled`] one, which has the [`SubagentResult`]. The child never
+//!   outlives its handle.
+//! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
+//! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//!
+//! # Results, errors and faults
+//!
+//! A child's own failure is a result: a [`StopReason`] other than [`Completed`](StopReason::Completed), with a
+//! diagnostic that is safe to show and the text so far. A [`StartError`] means that no child came to be. A
+//! [`RunFault`] means that a provider broke its promise. Every error has a stable `code()`.
+//!
+//! # Cancellation and drop
+//!
+//! A run is cancelled by its handle, by the request's or the parent's token, by its time limit, by being dropped, or
+//! by [`Subagents::shutdown`]. The provider is told first and may settle with what it has; after a grace the seam
+//! settles in its place, so that nobody waits for a wedged child. A dropped handle has its child disposed of in the
+//! background; every type that does something when it is dropped says so.
+//!
+//! # Features
+//!
+//! | feature | what it adds | default |
+//! |---|---|---|
+//! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
+//!
+//! # Rust version
+//!
+//! Rust 1.95. A raise of it is a minor release.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "acp")]
 pub mod acp;
@@ -11,6 +87,7 @@ mod event;
 mod id;
 mod parent;
 mod provider;
+mod provider_fn;
 mod registry;
 mod request;
 mod result;
@@ -40,6 +117,7 @@ pub use event::{Event, RunEnded, RunInfo, RunStarted};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
 pub use parent::Parent;
 pub use provider::Provider;
+pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
 pub use registry::{
     AnyProviderHandle, ProviderHandle, Registration, RunControl, RunState, Subagents, SubagentsBuilder,
     Subscription,
@@ -47,9 +125,9 @@ pub use registry::{
 pub use request::{MismatchedCapabilities, Prompt, Request, StartRequest};
 pub use result::{Outcome, SubagentResult};
 pub use run::{
-    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Intercepted, IsPresent, Live, Missed,
-    Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start, Steer, Steerable,
-    Updates,
+    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Inbox, InboxSender, Intercepted,
+    IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
+    Steer, Steerable, Updates,
 };
 pub use stop_reason::StopReason;
 pub use update::Update;

@@ -75,7 +75,7 @@ pub trait Provider: Declares + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Run, StartError>> + Send;
 
     /// The kinds of content that it carries to its child, in prompts, messages and follow-ups. Other content is
-    /// refused before the provider is asked. Text alone, unless it says otherwise.
+    /// refused before the provider is asked. Text alone, unless it says otherwise. Asked once, at registration.
     fn content(&self) -> ContentKinds {
         ContentKinds::TEXT
     }

@@ -143,6 +143,11 @@ impl StartError {
         Self::Failed { provider: "".into(), run_id: None, source: source.into() }
     }
 
+    /// As [`failed`](Self::failed): the provider did not take a requested value.
+    pub(crate) fn ignored(run_id: RunId, capability: String) -> Self {
+        Self::Ignored { provider: "".into(), run_id, capability }
+    }
+
     /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -184,6 +189,9 @@ impl StartError {
         match self {
             Self::Failed { source, .. } => {
                 Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
+            }
+            Self::Ignored { capability, .. } => {
+                Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
             }
             other => other,
         }

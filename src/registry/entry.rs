@@ -8,7 +8,7 @@ use super::Hub;
 use crate::capability::{Capabilities, CheckValue, DepthLimit};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
-use crate::error::StartError;
+use crate::error::{StartError, contain};
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::provider::Provider;
@@ -20,13 +20,18 @@ pub(crate) struct Entry<P> {
     pub(crate) name: Arc<str>,
     pub(crate) provider: P,
     pub(super) hub: Arc<Hub>,
+    content: ContentKinds,
     /// Cleared when the provider is unregistered: no new starts.
     open: AtomicBool,
 }
 
 impl<P: Provider> Entry<P> {
     pub(super) fn new(name: Arc<str>, provider: P, hub: Arc<Hub>) -> Self {
-        Self { name, provider, hub, open: AtomicBool::new(true) }
+        let content = contain(|| provider.content()).unwrap_or_else(|message| {
+            tracing::error!(provider = %name, message, "a provider panicked when asked what it carries: text is assumed");
+            ContentKinds::TEXT
+        });
+        Self { name, provider, hub, content, open: AtomicBool::new(true) }
     }
 
     /// The cell of a run that is to be started here.
@@ -43,7 +48,7 @@ impl<P: Provider> Entry<P> {
         };
         let setup = Setup {
             identity,
-            content: self.provider.content(),
+            content: self.content,
             check,
             structured_requested: body.values.contains(<crate::OutputSchema as crate::Capability>::NAME),
         };
@@ -75,7 +80,7 @@ impl<P: Provider> Entry<P> {
         if body.prompt.is_empty() {
             return Err(StartError::EmptyPrompt);
         }
-        let carried = self.provider.content();
+        let carried = self.content;
         if let Some((index, kind)) = first_uncarried(&body.prompt, carried) {
             return Err(StartError::UnsupportedContent {
                 provider: Arc::clone(&self.name),
@@ -127,7 +132,7 @@ impl<P: Provider> ErasedEntry for Entry<P> {
     }
 
     fn content(&self) -> ContentKinds {
-        self.provider.content()
+        self.content
     }
 
     fn provider_type(&self) -> &'static str {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{RequestBody, Values};
 use crate::capability::Capability;
-use crate::content::ContentBlock;
+use crate::content::{ContentBlock, joined_text};
 use crate::id::RunId;
 use crate::parent::Parent;
 use crate::run::{Cancellation, RunCell};
@@ -48,7 +48,7 @@ impl StartRequest {
     /// The prompt's text blocks, joined by blank lines: the whole prompt, for a provider that carries text alone.
     #[must_use]
     pub fn prompt_text(&self) -> String {
-        self.prompt.iter().filter_map(ContentBlock::as_text).collect::<Vec<_>>().join("\n\n")
+        joined_text(&self.prompt)
     }
 
     /// Who delegates, if the caller said so.
@@ -104,6 +104,13 @@ impl StartRequest {
     pub fn narrow<C: Capability>(&mut self, value: C::Value) {
         self.values.ask::<C>(value);
         self.cell.expect_one(C::NAME);
+    }
+
+    /// For wrappers: the first requested value that the provider inside has not taken. Where that provider's start
+    /// succeeded all the same, it ignores the value.
+    #[must_use]
+    pub fn first_untaken(&self) -> Option<String> {
+        self.cell.first_ignored()
     }
 
     /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took

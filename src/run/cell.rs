@@ -12,11 +12,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::CancelCause;
+use super::inbox::Messages;
 use super::transcript::Transcript;
 use super::updates::{UpdateLog, Updates};
 use crate::capability::CheckValue;
-use crate::content::ContentKinds;
-use crate::error::RunFault;
+use crate::content::{ContentBlock, ContentKinds};
+use crate::error::{RunFault, SteerError};
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::registry::Hub;
@@ -71,6 +72,7 @@ struct State {
     expected: Vec<(Cow<'static, str>, bool)>,
     transcript: Transcript,
     updates: UpdateLog,
+    messages: Messages,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
     last_activity: Option<Instant>,
@@ -95,6 +97,7 @@ impl RunCell {
                 expected: Vec::new(),
                 transcript: Transcript::default(),
                 updates: UpdateLog::default(),
+                messages: Messages::default(),
                 watches: Vec::new(),
                 last_activity: None,
             }),
@@ -144,7 +147,9 @@ impl RunCell {
             let mut state = lock(&self.state);
             match state.phase {
                 Phase::Starting | Phase::Publishing => {
-                    state.verdict.get_or_insert(verdict);
+                    if state.verdict.is_none() {
+                        state.verdict = Some(verdict);
+                    }
                     return;
                 }
                 Phase::Live => state.phase = Phase::Ending,
@@ -162,38 +167,43 @@ impl RunCell {
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
     pub(super) fn abandon(&self) {
-        let watches = {
+        let (verdict, tokens, watchers) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
-            state.verdict = None;
-            std::mem::take(&mut state.watches)
+            (state.verdict.take(), std::mem::take(&mut state.watches), state.updates.close())
         };
-        drop(watches);
+        drop((verdict, tokens));
+        wake(watchers);
         self.hub.remove_run(self.identity.run_id);
         self.done.notify_waiters();
     }
 
     fn end(&self, verdict: Verdict) {
-        let (cause, streamed) = {
+        let (cause, streamed, undelivered) = {
             let mut state = lock(&self.state);
             let streamed = state.transcript.last_message();
             state.transcript.clear();
-            (state.cancel.clone(), streamed)
+            // From `Ending` on nothing is accepted, so this is all.
+            (state.cancel.clone(), streamed, state.messages.drain())
         };
-        let verdict = self.judge(verdict, cause, streamed);
+        let mut verdict = self.judge(verdict, cause, streamed);
+        if let Ok(outcome) = &mut verdict {
+            outcome.undelivered.extend(undelivered);
+        }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);
-        let (tokens, watchers) = {
+        let (tokens, watchers, readers) = {
             let mut state = lock(&self.state);
             state.phase = Phase::Done;
             state.verdict = Some(verdict);
-            (std::mem::take(&mut state.watches), state.updates.close())
+            (std::mem::take(&mut state.watches), state.updates.close(), state.messages.stop())
         };
         drop(tokens);
         wake(watchers);
+        wake(readers);
         self.done.notify_waiters();
     }
 
@@ -267,14 +277,15 @@ impl RunCell {
 
     /// Cancels the run: its provider is told, and after the grace the seam settles in its place.
     pub(crate) fn cancel(self: &Arc<Self>, cause: CancelCause) {
-        {
+        let readers = {
             let mut state = lock(&self.state);
-            let over = matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned);
-            if over || state.cancel.is_some() {
+            if state.is_over() || state.cancel.is_some() {
                 return;
             }
             state.cancel = Some(cause);
-        }
+            state.messages.stop()
+        };
+        wake(readers);
         self.cancelled.notify_waiters();
         if let Some(token) = self.token.get() {
             token.cancel();
@@ -350,9 +361,10 @@ impl RunCell {
     // ---- progress
 
     pub(super) fn report(&self, update: Update) {
-        let watchers = {
+        // Blocks of a provider's own are foreign code: what is no longer kept is dropped outside of the lock.
+        let (watchers, dropped) = {
             let mut state = lock(&self.state);
-            if matches!(state.phase, Phase::Ending | Phase::Done | Phase::Abandoned) {
+            if state.is_over() {
                 return;
             }
             state.last_activity = Some(Instant::now());
@@ -360,6 +372,7 @@ impl RunCell {
             state.updates.push(update)
         };
         wake(watchers);
+        drop(dropped);
     }
 
     pub(super) fn watch_updates(&self) -> u64 {
@@ -378,6 +391,41 @@ impl RunCell {
         waker: &Waker,
     ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
         lock(&self.state).updates.poll(next, watcher, waker)
+    }
+
+    // ---- messages for the child
+
+    pub(super) fn open_inbox(&self) -> u32 {
+        lock(&self.state).messages.open()
+    }
+
+    pub(super) fn accept_message(&self, inbox: u32, content: Vec<ContentBlock>) -> Result<(), SteerError> {
+        let reader = {
+            let mut state = lock(&self.state);
+            if state.takes_no_message() {
+                return Err(SteerError::Settled);
+            }
+            state.messages.accept(inbox, content)?
+        };
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_message(&self, inbox: u32) -> Option<Vec<ContentBlock>> {
+        lock(&self.state).messages.take(inbox)
+    }
+
+    pub(super) fn poll_message(&self, inbox: u32, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
+        let mut state = lock(&self.state);
+        let over = state.takes_no_message();
+        state.messages.poll(inbox, over, waker)
+    }
+
+    pub(super) fn close_inbox(&self, inbox: u32) {
+        let reader = lock(&self.state).messages.close(inbox);
+        drop(reader);
     }
 
     // ---- capability values
@@ -399,13 +447,24 @@ impl RunCell {
     }
 
     /// The first value that the provider has not taken.
-    pub(super) fn first_ignored(&self) -> Option<String> {
+    pub(crate) fn first_ignored(&self) -> Option<String> {
         lock(&self.state).expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
     }
 }
 
-fn wake(watchers: Vec<(u64, Waker)>) {
-    for (_, waker) in watchers {
+impl State {
+    /// Whether the run is settling or settled, or never came to be.
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ending | Phase::Done | Phase::Abandoned)
+    }
+
+    fn takes_no_message(&self) -> bool {
+        self.is_over() || self.cancel.is_some()
+    }
+}
+
+fn wake<Id>(waiting: Vec<(Id, Waker)>) {
+    for (_, waker) in waiting {
         waker.wake();
     }
 }

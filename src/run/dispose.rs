@@ -20,7 +20,7 @@ pub struct Dispose(Option<Disposal>);
 
 impl Dispose {
     pub(super) fn new<R: Run>(run: Option<R>, cell: Arc<RunCell>) -> Self {
-        Self(run.map(|run| Disposal { future: Some(run.dispose_boxed()), cell }))
+        Self(run.map(|run| Disposal::new(run, cell)))
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn reap<R: Run>(run: R, cell: &Arc<RunCell>) {
         provider = %cell.identity.provider,
         "a run's handle was dropped; its child is disposed of in the background (`collect` or `dispose` it instead)"
     );
-    Disposal { future: Some(run.dispose_boxed()), cell: Arc::clone(cell) }.go_on_in_background();
+    Disposal::new(run, Arc::clone(cell)).go_on_in_background();
 }
 
 /// A disposal under way. Dropped before its end, because no runtime is left, it drops the run, whose own drop ends
@@ -70,6 +70,12 @@ struct Disposal {
 }
 
 impl Disposal {
+    fn new<R: Run>(run: R, cell: Arc<RunCell>) -> Self {
+        let future = contain(|| run.dispose_boxed())
+            .unwrap_or_else(|message| Box::pin(std::future::ready(Err(DisposeError::Panicked { message }))));
+        Self { future: Some(future), cell }
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DisposeError>> {
         let Some(future) = &mut self.future else { return Poll::Ready(Ok(())) };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

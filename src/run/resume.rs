@@ -115,11 +115,8 @@ impl<R: Run, O: 'static> Drop for Resume<R, O> {
         // Not polled, the settled run inside is dropped, and disposed of as any dropped handle's.
         let Some(resume) = self.resuming.take().filter(|_| self.polled) else { return };
         self.cell.cancel(CancelCause::Dropped);
-        let grace = self.cell.hub.cancel_grace();
-        self.cell.spawn(async move {
-            // Whatever comes of it is dropped, and so disposed of.
-            drop(tokio::time::timeout(grace, resume).await);
-        });
+        // Cancelled, it ends within the grace; whatever comes of it is dropped, and so disposed of.
+        self.cell.spawn(async move { drop(resume.await) });
     }
 }
 

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 use super::cell::Verdict;
-use super::{Cancellation, Progress, RunCell};
+use super::{Cancellation, Inbox, InboxSender, Progress, RunCell, inbox};
 use crate::content::Output;
-use crate::error::RunFault;
+use crate::error::{RunFault, StartError};
 use crate::id::RunId;
 use crate::result::Outcome;
 
@@ -63,6 +63,12 @@ impl Settlement {
         Cancellation::new(Arc::clone(&self.cell))
     }
 
+    /// An inbox for a child that takes messages: the run keeps the sender, and the child reads. A run that settles
+    /// lists in its outcome what the child did not receive.
+    pub fn inbox(&self) -> (InboxSender, Inbox) {
+        inbox::open(&self.cell)
+    }
+
     /// For wrappers: a settlement for the provider inside whose outcome passes through `change` first. A lost
     /// settlement and a panic pass by as they are.
     pub fn map(mut self, change: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
@@ -86,6 +92,14 @@ impl Settlement {
     /// None of its own: a fault becomes the run's.
     pub fn forward(mut self, inner: Result<Outcome, RunFault>) {
         self.end(inner);
+    }
+
+    /// Whether every requested value has been taken by now, for a provider whose child could take it too late.
+    pub(crate) fn check_taken(&self) -> Result<(), StartError> {
+        match self.cell.first_ignored() {
+            Some(capability) => Err(StartError::ignored(self.run_id(), capability)),
+            None => Ok(()),
+        }
     }
 
     fn end(&mut self, verdict: Verdict) {

@@ -82,14 +82,8 @@ impl<R: Run, O> Drop for Start<R, O> {
         let State::Starting { start, cell, polled: true } = &mut self.state else { return };
         let Some(start) = start.take() else { return };
         cell.cancel(CancelCause::Dropped);
-        let grace = cell.hub.cancel_grace();
-        let run_id = cell.identity.run_id;
-        cell.spawn(async move {
-            // The start itself disposes of a child that came too late.
-            if tokio::time::timeout(grace, start).await.is_err() {
-                tracing::warn!(%run_id, "an abandoned start did not end within the cancellation grace and was dropped");
-            }
-        });
+        // Cancelled, the start ends within the grace, and disposes of a child that came too late.
+        cell.spawn(async move { drop(start.await) });
     }
 }
 

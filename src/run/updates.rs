@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream;
 
 use super::RunCell;
+use crate::content::{ContentBlock, ResourceContents};
 use crate::update::Update;
 
 /// How many updates, and how many bytes of them, are kept for watchers that have not read them yet.
@@ -80,18 +81,20 @@ pub(super) struct UpdateLog {
 }
 
 impl UpdateLog {
-    /// Adds an update and returns whom to wake, outside of any lock.
-    pub(super) fn push(&mut self, update: Update) -> Vec<(u64, Waker)> {
+    /// Adds an update of this size, and returns whom to wake and what is no longer kept.
+    pub(super) fn push(&mut self, update: Update) -> (Vec<(u64, Waker)>, Vec<Arc<Update>>) {
         let size = size_of_update(&update);
+        let mut dropped = Vec::new();
         self.bytes += size;
         self.kept.push_back((Arc::new(update), size));
         while self.kept.len() > KEPT || self.bytes > KEPT_BYTES && self.kept.len() > 1 {
-            if let Some((_, size)) = self.kept.pop_front() {
+            if let Some((update, size)) = self.kept.pop_front() {
+                dropped.push(update);
                 self.bytes -= size;
                 self.first += 1;
             }
         }
-        std::mem::take(&mut self.waiting)
+        (std::mem::take(&mut self.waiting), dropped)
     }
 
     /// Ends every stream once it has read what is kept, and returns whom to wake.
@@ -139,13 +142,29 @@ fn size_of_update(update: &Update) -> usize {
     let content = match update {
         Update::Text { text } | Update::Thought { text } => text.len(),
         Update::ToolCall { id, name, arguments } => id.len() + name.len() + size_of_json(arguments),
-        Update::ToolResult { id, content, .. } => {
-            id.len() + serde_json::to_vec(content).map_or(0, |json| json.len())
-        }
+        Update::ToolResult { id, content, .. } => id.len() + content.iter().map(size_of_block).sum::<usize>(),
         Update::Other { kind, data } => kind.len() + size_of_json(data),
         Update::MessageEnd | Update::Usage(_) => 0,
     };
     size_of::<Update>() + content
+}
+
+/// Without what a provider-defined block holds, which only its provider knows.
+fn size_of_block(block: &ContentBlock) -> usize {
+    size_of::<ContentBlock>()
+        + match block {
+            ContentBlock::Text(text) => text.text.len(),
+            ContentBlock::Image(image) => image.data.len(),
+            ContentBlock::Audio(audio) => audio.data.len(),
+            ContentBlock::ResourceLink(link) => {
+                link.uri.len() + link.description.as_ref().map_or(0, String::len)
+            }
+            ContentBlock::Resource(resource) => match &resource.resource {
+                ResourceContents::Text { uri, text, .. } => uri.len() + text.len(),
+                ResourceContents::Blob { uri, blob, .. } => uri.len() + blob.len(),
+            },
+            ContentBlock::Provider(_) => 0,
+        }
 }
 
 fn size_of_json(value: &serde_json::Value) -> usize {

@@ -1,0 +1,27 @@
+//! What must not compile does not, in the words of the `.stderr` beside it; what must compile does.
+//!
+//! After a change of a message: `TRYBUILD=overwrite cargo test --test ui`, then read the diff.
+
+use std::path::Path;
+
+#[test]
+fn misuse_does_not_compile() {
+    assert_has_cases("ui-tests/fail");
+    trybuild::TestCases::new().compile_fail("ui-tests/fail/*.rs");
+}
+
+// One passing case makes trybuild build instead of check, so the passing cases have a test of their own.
+#[test]
+fn proper_use_compiles() {
+    assert_has_cases("ui-tests/pass");
+    trybuild::TestCases::new().pass("ui-tests/pass/*.rs");
+}
+
+/// A folder without cases would pass in silence.
+fn assert_has_cases(folder: &str) {
+    let entries = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).read_dir();
+    let has_cases = entries.is_ok_and(|entries| {
+        entries.flatten().any(|entry| entry.path().extension().is_some_and(|extension| extension == "rs"))
+    });
+    assert!(has_cases, "{folder} holds no case: nothing would be tested");
+}
