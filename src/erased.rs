@@ -87,7 +87,11 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be steered.
     pub fn into_steerable(self) -> Result<Live<AnyRun<Present, R>, O>, Self> {
-        if self.run().is_some_and(AnyRun::can_steer) { Ok(self.map_run(AnyRun::known_as)) } else { Err(self) }
+        if self.try_run().is_some_and(AnyRun::can_steer) {
+            Ok(self.map_run(AnyRun::known_as))
+        } else {
+            Err(self)
+        }
     }
 
     /// The same run, which can be resumed once it has settled.
@@ -96,7 +100,7 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be resumed.
     pub fn into_resumable(self) -> Result<Live<AnyRun<S, Present>, O>, Self> {
-        if self.run().is_some_and(AnyRun::can_resume) {
+        if self.try_run().is_some_and(AnyRun::can_resume) {
             Ok(self.map_run(AnyRun::known_as))
         } else {
             Err(self)
@@ -109,7 +113,7 @@ impl<S: Presence, R: Presence, O> Live<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run is of another type.
     pub fn downcast<T: Run>(self) -> Result<Live<T, O>, Self> {
-        if !self.run().is_some_and(|run| run.run.as_any_ref().is::<T>()) {
+        if !self.try_run().is_some_and(|run| run.run.as_any_ref().is::<T>()) {
             return Err(self);
         }
         let (run, cell) = self.into_parts();
@@ -125,7 +129,7 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
     ///
     /// The handle as it was, when the run cannot be resumed.
     pub fn into_resumable(self) -> Result<Settled<AnyRun<S, Present>, O>, Self> {
-        if !self.run().is_some_and(AnyRun::can_resume) {
+        if !self.try_run().is_some_and(AnyRun::can_resume) {
             return Err(self);
         }
         let (run, cell) = self.into_parts();

@@ -85,6 +85,7 @@ mod erased;
 mod error;
 mod event;
 mod id;
+mod in_process;
 mod parent;
 mod provider;
 mod provider_fn;
@@ -92,6 +93,7 @@ mod registry;
 mod request;
 mod result;
 mod run;
+mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
@@ -115,6 +117,7 @@ pub use error::{
 };
 pub use event::{Event, RunEnded, RunInfo, RunStarted};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
+pub use in_process::{AgentRun, ChildSetupError};
 pub use parent::Parent;
 pub use provider::Provider;
 pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
@@ -129,6 +132,7 @@ pub use run::{
     IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
     Steer, Steerable, Updates,
 };
+pub use spawn::{Spawn, SpawnBuilder};
 pub use stop_reason::StopReason;
 pub use update::Update;
 pub use usage::{ModelUsage, Usage};

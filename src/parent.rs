@@ -1,11 +1,20 @@
+mod delegation;
+
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::{CallingAgent, ToolSet, UsageLedger};
+use crate::capability::ToolFilter;
 use crate::id::{AgentId, SessionId};
 
 /// Who delegates: the agent that a child works for. Cheap to clone.
+///
+/// A tool of the built-in agent that delegates makes it from its context: `Parent::from(&context)`. Then the child
+/// gets all that it can inherit, and is cancelled with the call. `Parent::from(&context.agent)` does the same for a
+/// child that outlives the call.
 ///
 /// ```
 /// use subagent::{Parent, Request};
@@ -25,6 +34,13 @@ struct Fields {
     working_dir: Option<PathBuf>,
     model: Option<Arc<str>>,
     cancellation: Option<CancellationToken>,
+    tools: Option<ToolSet>,
+    tool_filter: Option<ToolFilter>,
+    max_steps: Option<NonZeroU32>,
+    max_output_tokens: Option<NonZeroU32>,
+    usage: Option<UsageLedger>,
+    /// The agent itself, where it is one of the built-in kind.
+    agent: Option<CallingAgent>,
 }
 
 impl Parent {
@@ -38,6 +54,12 @@ impl Parent {
             working_dir: None,
             model: None,
             cancellation: None,
+            tools: None,
+            tool_filter: None,
+            max_steps: None,
+            max_output_tokens: None,
+            usage: None,
+            agent: None,
         }))
     }
 

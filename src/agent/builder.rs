@@ -43,6 +43,12 @@ impl Agent {
         &self.id
     }
 
+    /// The model that the agent runs on.
+    #[must_use]
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+
     /// The agent's session, for reading.
     #[must_use]
     pub fn session(&self) -> &Session {
@@ -136,7 +142,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Makes the agent.
+    /// Makes the agent. The limits in the session's header bind it: tools that its filter does not permit are left
+    /// out, and the smaller limit stands.
     #[must_use]
     pub fn build(self) -> Agent {
         let session = self.session.unwrap_or_else(|| {
@@ -144,13 +151,21 @@ impl AgentBuilder {
             header.model = Some(self.model.name().into());
             SessionWriter::new(header)
         });
+        let header = session.session().header();
+        let tools = match &header.tool_filter {
+            Some(filter) => self.tools.only(|name| filter.permits(name)),
+            None => self.tools,
+        };
+        let mut limits = self.limits;
+        limits.steps = limits.steps.into_iter().chain(header.max_steps).min();
+        limits.output_tokens = limits.output_tokens.into_iter().chain(header.max_output_tokens).min();
         Agent {
             id: self.id.unwrap_or_else(AgentId::new),
             session,
             model: self.model,
             system_prompt: self.system_prompt,
-            tools: self.tools,
-            limits: self.limits,
+            tools,
+            limits,
         }
     }
 }

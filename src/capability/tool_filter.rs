@@ -51,6 +51,11 @@ impl ToolFilter {
         self.allow.as_ref().is_none_or(|allow| allow.contains(tool)) && !self.deny.contains(tool)
     }
 
+    /// The tools that the filter denies by name.
+    pub(crate) fn denied(&self) -> impl Iterator<Item = &str> {
+        self.deny.iter().map(String::as_str)
+    }
+
     /// Checks the filter against the tools that there are.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub enum StartError {
         supported: Capabilities,
     },
     /// The value asked for a capability is not of its type.
-    #[error("the request's value for `{capability}` is malformed")]
+    #[error("the request's value for `{capability}` is not usable")]
     InvalidValue {
         /// The capability's name.
         capability: String,
@@ -148,6 +148,13 @@ impl StartError {
         Self::Ignored { provider: "".into(), run_id, capability }
     }
 
+    /// For providers whose children differ in what they can read: this child cannot read the prompt's block `index`.
+    /// The seam adds the provider's name.
+    #[must_use]
+    pub fn unsupported_content(kind: ContentKind, index: usize, carried: ContentKinds) -> Self {
+        Self::UnsupportedContent { provider: "".into(), kind, index, carried }
+    }
+
     /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -192,6 +199,9 @@ impl StartError {
             }
             Self::Ignored { capability, .. } => {
                 Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
+            }
+            Self::UnsupportedContent { kind, index, carried, .. } => {
+                Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
             }
             other => other,
         }

@@ -9,6 +9,7 @@ use super::{
     CancelCause, Cancellation, Collected, Dispose, Run, RunCell, Settled, Steer, Steerable, Updates,
 };
 use crate::error::RunFault;
+use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::request::Prompt;
 use crate::result::SubagentResult;
@@ -36,10 +37,25 @@ impl<R: Run, O> Live<R, O> {
         self.cell.identity.run_id
     }
 
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
+    }
+
     /// The run that this one follows up.
     #[must_use]
     pub fn resumed_from(&self) -> Option<RunId> {
         self.cell.identity.resumed_from
+    }
+
+    /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
+    #[must_use]
+    pub fn run(&self) -> &R {
+        match &self.run {
+            Some(run) => run,
+            None => unreachable!("a handle has its run until it is taken apart"),
+        }
     }
 
     /// Waits for the run's result, without giving up the handle. Any number of callers may wait.
@@ -152,7 +168,7 @@ impl<R: Run, O> Live<R, O> {
         Self { run, cell, output_type: PhantomData }
     }
 
-    pub(crate) fn run(&self) -> Option<&R> {
+    pub(crate) fn try_run(&self) -> Option<&R> {
         self.run.as_ref()
     }
 

@@ -75,7 +75,7 @@ async fn begin<R: Resumable, O>(
     if let Some(limit) = follow_up.time_limit {
         cell.limit_time(limit);
     }
-    let Some(run) = settled.run() else { return Err(ResumeError::failed("the run is gone")) };
+    let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
     let settlement = Settlement::new(Arc::clone(cell));
     let resume = AssertUnwindSafe(async { run.resume(content, settlement).await }).catch_unwind();
     let given_up = async {

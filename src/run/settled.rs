@@ -7,6 +7,7 @@ use super::resume::resume;
 use super::{Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Updates};
 use crate::capability::StructuredOutput;
 use crate::error::{RunFault, StructuredError};
+use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::result::SubagentResult;
 
@@ -36,10 +37,25 @@ impl<R: Run, O> Settled<R, O> {
         self.cell.identity.run_id
     }
 
+    /// Which run this is, as its events say it.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.cell.identity
+    }
+
     /// The run that this one follows up.
     #[must_use]
     pub fn resumed_from(&self) -> Option<RunId> {
         self.cell.identity.resumed_from
+    }
+
+    /// The provider's own run, for what it offers beside the seam: an in-process child's session, for example.
+    #[must_use]
+    pub fn run(&self) -> &R {
+        match &self.run {
+            Some(run) => run,
+            None => unreachable!("a handle has its run until it is taken apart"),
+        }
     }
 
     /// The run's result.
@@ -123,7 +139,7 @@ impl<R: Run, O> Settled<R, O> {
         Self::new(run, cell)
     }
 
-    pub(crate) fn run(&self) -> Option<&R> {
+    pub(crate) fn try_run(&self) -> Option<&R> {
         self.run.as_ref()
     }
 

@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::fmt;
 use std::future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -66,14 +67,32 @@ impl ScriptedModel {
     /// Adds the reply to the next call that has none yet.
     #[must_use]
     pub fn reply(self, reply: ScriptedReply) -> Self {
-        self.script().replies.push_back(reply);
+        self.script().replies.push_back(Answer::Fixed(reply));
+        self
+    }
+
+    /// Adds a reply to the next call that has none yet, made from what the model is asked: to quote a tool's result,
+    /// for example.
+    #[must_use]
+    pub fn reply_with(self, answer: impl Fn(&ModelRequest) -> ScriptedReply + Send + Sync + 'static) -> Self {
+        self.script().replies.push_back(Answer::Computed(Arc::new(answer)));
         self
     }
 
     /// Sets the reply to all calls after the list is played.
     #[must_use]
     pub fn then_always(self, reply: ScriptedReply) -> Self {
-        self.script().rest = Some(reply);
+        self.script().rest = Some(Answer::Fixed(reply));
+        self
+    }
+
+    /// Sets how all calls after the list is played are answered.
+    #[must_use]
+    pub fn then_always_with(
+        self,
+        answer: impl Fn(&ModelRequest) -> ScriptedReply + Send + Sync + 'static,
+    ) -> Self {
+        self.script().rest = Some(Answer::Computed(Arc::new(answer)));
         self
     }
 
@@ -111,15 +130,16 @@ impl Model for ScriptedModel {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let reply = {
+        let answer = {
             let mut script = self.script();
-            script.requests.push(request);
+            script.requests.push(request.clone());
             let next = script.replies.pop_front();
             next.or_else(|| script.rest.clone())
         };
         self.shared.calls.send_modify(|calls| *calls += 1);
-        match reply {
-            Some(reply) => reply.play(),
+        match answer {
+            Some(Answer::Fixed(reply)) => reply.play(),
+            Some(Answer::Computed(answer)) => answer(&request).play(),
             None => ModelStream::failed(ModelError::bad_request("the script has no reply left")),
         }
     }
@@ -287,7 +307,22 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Script {
-    replies: VecDeque<ScriptedReply>,
-    rest: Option<ScriptedReply>,
+    replies: VecDeque<Answer>,
+    rest: Option<Answer>,
     requests: Vec<ModelRequest>,
+}
+
+#[derive(Clone)]
+enum Answer {
+    Fixed(ScriptedReply),
+    Computed(Arc<dyn Fn(&ModelRequest) -> ScriptedReply + Send + Sync>),
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(reply) => reply.fmt(f),
+            Self::Computed(_) => f.write_str("Computed"),
+        }
+    }
 }

@@ -1,0 +1,117 @@
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, Inbox, TurnOptions, TurnOutcome, UsageLedger};
+use crate::content::ContentBlock;
+use crate::result::Outcome;
+use crate::run::Settlement;
+use crate::sync::lock;
+
+/// One turn of a child, on a task of its own. Dropped, it ends.
+pub(super) struct Turn {
+    pub(super) inbox: Inbox,
+    /// Ends the turn, whether or not its run is cancelled.
+    pub(super) stop: CancellationToken,
+    pub(super) task: JoinHandle<()>,
+}
+
+impl Turn {
+    pub(super) fn begin(
+        worker: Worker,
+        prompt: Vec<ContentBlock>,
+        usage: UsageLedger,
+        settlement: Settlement,
+    ) -> Self {
+        let inbox = Inbox::new();
+        let stop = settlement.cancellation().token().child_token();
+        let progress = settlement.progress();
+        let options = TurnOptions::new()
+            .cancellation(stop.clone())
+            .inbox(inbox.clone())
+            .usage(usage)
+            .on_update(move |update| progress.report(update));
+        let task = tokio::spawn(async move {
+            let mut worker = worker;
+            let outcome = worker.run_turn(prompt, options).await;
+            // Whoever hears of the result can have the agent's next turn.
+            drop(worker);
+            settlement.settle(outcome);
+        });
+        Self { inbox, stop, task }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.task.abort();
+    }
+}
+
+/// Where a child's agent is between two turns. Clones are one seat.
+#[derive(Clone)]
+pub(super) struct Seat(Arc<Shared>);
+
+struct Shared {
+    agent: Mutex<Option<Agent>>,
+    back: Notify,
+}
+
+impl Seat {
+    pub(super) fn new(agent: Agent) -> Self {
+        Self(Arc::new(Shared { agent: Mutex::new(Some(agent)), back: Notify::new() }))
+    }
+
+    /// The agent, to run a turn: once the turn before is over.
+    pub(super) async fn take(&self) -> Worker {
+        loop {
+            let back = self.0.back.notified();
+            if let Some(worker) = self.try_take() {
+                return worker;
+            }
+            back.await;
+        }
+    }
+
+    pub(super) fn try_take(&self) -> Option<Worker> {
+        let agent = lock(&self.0.agent).take()?;
+        Some(Worker { agent: Some(agent), seat: self.clone() })
+    }
+}
+
+/// An agent at work; dropped, it goes back to its seat.
+pub(super) struct Worker {
+    agent: Option<Agent>,
+    seat: Seat,
+}
+
+impl Worker {
+    async fn run_turn(&mut self, prompt: Vec<ContentBlock>, options: TurnOptions) -> Outcome {
+        match &mut self.agent {
+            Some(agent) => outcome(agent.run_turn(prompt, options).await),
+            // Not reached: the agent leaves when the worker is dropped.
+            None => Outcome::error("the agent is gone"),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let agent = self.agent.take();
+        let none = std::mem::replace(&mut *lock(&self.seat.0.agent), agent);
+        drop(none);
+        self.seat.0.back.notify_waiters();
+    }
+}
+
+fn outcome(turn: TurnOutcome) -> Outcome {
+    let mut outcome = Outcome::new(turn.stop_reason)
+        .with_output(turn.output)
+        .with_usage(turn.usage)
+        .with_undelivered(turn.undelivered);
+    outcome.diagnostic = turn.diagnostic;
+    outcome
+}
