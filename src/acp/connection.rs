@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub(crate) struct Connection {
     withheld: Vec<String>,
     group: Arc<ProcessGroup>,
     end: Mutex<End>,
+    /// The agent is on its way out, and has its own time for that.
+    closing: AtomicBool,
 }
 
 /// Nothing that the agent wrote or was given: it may hold secrets.
@@ -83,6 +86,7 @@ impl Connection {
             withheld: process.withheld,
             group,
             end: Mutex::new(End::Alive(process.guard)),
+            closing: AtomicBool::new(false),
         };
         match connection.shake_hands().await {
             Ok(agent) => {
@@ -127,11 +131,6 @@ impl Connection {
     /// Whether the agent can still be talked to.
     pub(crate) fn is_open(&self) -> bool {
         self.group.exit().is_none() && self.link.output_end().is_none() && !self.link.is_broken()
-    }
-
-    /// Resolves when nothing will be heard of the agent any more.
-    pub(crate) async fn gone(&self) {
-        self.link.ended().await;
     }
 
     /// Sends a request, within the start deadline.
@@ -226,6 +225,16 @@ impl Connection {
         self.group.kill();
     }
 
+    /// Kills the process group at once and collects it; needs no runtime.
+    pub(crate) fn kill_now(&self) {
+        self.group.kill_now();
+    }
+
+    /// Whether the agent is being ended.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
     /// Ends the agent rung by rung: closes the session if the agent offers that, then its stdin, and so on.
     /// A second call waits for the first and says the same.
     ///
@@ -237,7 +246,7 @@ impl Connection {
     }
 
     /// Ends an agent whose start failed.
-    pub(super) async fn close_failed(&self) {
+    pub(crate) async fn close_failed(&self) {
         let graces = EndGraces {
             stdin_end: self.settings.graces.stdin_end.min(FAILED_START),
             terminate: self.settings.graces.terminate.min(FAILED_START),
@@ -248,6 +257,7 @@ impl Connection {
     }
 
     async fn close_within(&self, session: Option<&str>, graces: EndGraces) -> Result<(), AcpDisposeError> {
+        self.closing.store(true, Ordering::Relaxed);
         let mut end = self.end.lock().await;
         if let End::Ended(result) = &*end {
             return result.clone().map(drop);

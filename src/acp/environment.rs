@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-use super::error::AcpStartError;
+use super::error::{AcpBuildError, AcpStartError};
 use super::redact::Redactor;
 
 /// Words that mark a variable's name as that of a credential.
@@ -141,6 +141,16 @@ pub(crate) struct ChildEnvironment {
 }
 
 impl Environment {
+    /// Refuses variables that no program can be given.
+    pub(crate) fn check(&self) -> Result<(), AcpBuildError> {
+        match self.set.iter().find(|(name, value)| !is_valid(name, value)) {
+            Some((name, _)) => {
+                Err(AcpBuildError::InvalidVariable { name: name.to_string_lossy().into_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What a child gets of `parent`.
     pub(crate) fn resolve(
         &self,
@@ -165,9 +175,6 @@ impl Environment {
             return Err(AcpStartError::PassedVariableNotSet { name: name.to_string_lossy().into_owned() });
         }
         for (name, value) in &self.set {
-            if !is_valid(name, value) {
-                return Err(AcpStartError::InvalidVariable { name: name.to_string_lossy().into_owned() });
-            }
             if looks_like_credential(name) {
                 secrets.push(value.to_string_lossy().into_owned());
             }
@@ -268,7 +275,7 @@ mod tests {
         for (name, value) in [("A=B", "x"), ("", "x"), ("A", "secret\0marker")] {
             let mut environment = Environment::default();
             environment.set.insert(name.into(), value.into());
-            let refused = environment.resolve(parent()).err().unwrap();
+            let refused = environment.check().unwrap_err();
             assert!(!refused.to_string().contains("marker"));
         }
     }

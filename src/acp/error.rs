@@ -3,14 +3,22 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::content::ContentKind;
-
 /// Why an ACP child could not be started, or its session not be opened again. Nothing is left running.
 ///
 /// Commands are quoted without their arguments, and what the child wrote without known secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcpStartError {
+    /// Nobody said where the child is to work.
+    #[error(
+        "the ACP agent `{command}` has no working directory; give the provider one with \
+         `AcpBuilder::working_dir`, or the parent with `Parent::with_working_dir`"
+    )]
+    #[non_exhaustive]
+    NoWorkingDirectory {
+        /// The command.
+        command: String,
+    },
     /// The child's working directory cannot be used.
     #[error("the working directory {} cannot be used: {reason}", directory.display())]
     #[non_exhaustive]
@@ -30,27 +38,6 @@ pub enum AcpStartError {
     PassedVariableNotSet {
         /// Its name.
         name: String,
-    },
-    /// A variable that no program can be given.
-    #[error(
-        "the environment variable {name:?} cannot be set: its name must not be empty or hold `=`, \
-         and neither name nor value may hold a NUL"
-    )]
-    #[non_exhaustive]
-    InvalidVariable {
-        /// Its name.
-        name: String,
-    },
-    /// A time limit or grace that no timer should be given.
-    #[error("{what} is {given:?}; at most {longest:?} is possible")]
-    #[non_exhaustive]
-    TimeOutOfRange {
-        /// Which one.
-        what: &'static str,
-        /// What it was set to.
-        given: Duration,
-        /// The longest possible.
-        longest: Duration,
     },
     /// The program could not be started.
     #[error("the ACP agent `{command}` cannot be started; is it installed and on the child's PATH?")]
@@ -155,15 +142,6 @@ pub enum AcpStartError {
         /// What it offers.
         known: Vec<String>,
     },
-    /// The prompt holds a content block that the agent cannot take.
-    #[error("the ACP agent `{command}` cannot take {kind} content in a prompt")]
-    #[non_exhaustive]
-    Content {
-        /// The command.
-        command: String,
-        /// The kind of block.
-        kind: ContentKind,
-    },
 }
 
 impl AcpStartError {
@@ -171,10 +149,9 @@ impl AcpStartError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::NoWorkingDirectory { .. } => "NO_WORKING_DIRECTORY",
             Self::WorkingDirectory { .. } => "WORKING_DIRECTORY",
             Self::PassedVariableNotSet { .. } => "PASSED_VARIABLE_NOT_SET",
-            Self::InvalidVariable { .. } => "INVALID_VARIABLE",
-            Self::TimeOutOfRange { .. } => "TIME_OUT_OF_RANGE",
             Self::Spawn { .. } => "SPAWN",
             Self::Gone { .. } => "GONE",
             Self::Deadline { .. } => "DEADLINE",
@@ -184,7 +161,87 @@ impl AcpStartError {
             Self::Malformed { .. } => "MALFORMED",
             Self::NotOffered { .. } => "NOT_OFFERED",
             Self::UnknownChoice { .. } => "UNKNOWN_CHOICE",
-            Self::Content { .. } => "CONTENT",
+        }
+    }
+}
+
+/// Why an [`Acp`](super::Acp) provider was not built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcpBuildError {
+    /// A variable that no program can be given.
+    #[error(
+        "the environment variable {name:?} cannot be set: its name must not be empty or hold `=`, \
+         and neither name nor value may hold a NUL"
+    )]
+    #[non_exhaustive]
+    InvalidVariable {
+        /// Its name.
+        name: String,
+    },
+    /// A time limit or grace that no timer should be given.
+    #[error("{what} is {given:?}; at most {longest:?} is possible")]
+    #[non_exhaustive]
+    TimeOutOfRange {
+        /// Which one.
+        what: &'static str,
+        /// What it was set to.
+        given: Duration,
+        /// The longest possible.
+        longest: Duration,
+    },
+}
+
+impl AcpBuildError {
+    /// A word for the kind of error, for programs; it does not change between releases.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidVariable { .. } => "INVALID_VARIABLE",
+            Self::TimeOutOfRange { .. } => "TIME_OUT_OF_RANGE",
+        }
+    }
+}
+
+/// Why an ACP child did not take a message while it worked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcpSteerError {
+    /// The agent answered with an error.
+    #[error("the ACP agent `{command}` refused the message: {answer}")]
+    #[non_exhaustive]
+    Refused {
+        /// The command.
+        command: String,
+        /// The error it answered with.
+        answer: AcpAgentError,
+    },
+    /// The agent's answer does not say that the message reached the turn.
+    #[error("the ACP agent `{command}` did not take the message: it answered {outcome:?}, not \"injected\"")]
+    #[non_exhaustive]
+    NotInjected {
+        /// The command.
+        command: String,
+        /// What it answered.
+        outcome: String,
+    },
+    /// The turn ended, or the agent went away, before it answered; whether it took the message is not known.
+    #[error("the ACP agent `{command}` did not say whether it took the message")]
+    #[non_exhaustive]
+    Unanswered {
+        /// The command.
+        command: String,
+    },
+}
+
+impl AcpSteerError {
+    /// A word for the kind of error, for programs; it does not change between releases.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } => "REFUSED",
+            Self::NotInjected { .. } => "NOT_INJECTED",
+            Self::Unanswered { .. } => "UNANSWERED",
         }
     }
 }

@@ -55,8 +55,6 @@ pub(super) struct Shared {
     broken: CancellationToken,
     /// Stdin is closed.
     stdin_closed: CancellationToken,
-    /// No message will arrive any more.
-    ended: CancellationToken,
 }
 
 /// Who waits for which answer; `None` once no answer can come.
@@ -87,7 +85,6 @@ impl Link {
             abandon: CancellationToken::new(),
             broken: CancellationToken::new(),
             stdin_closed: CancellationToken::new(),
-            ended: CancellationToken::new(),
         });
         let (connected, connection) = oneshot::channel();
         let task = tokio::spawn(drive(Arc::clone(&shared), stdin, stdout, group, longest_line, connected));
@@ -114,11 +111,6 @@ impl Link {
     /// Whether the child closed its stdin.
     pub(super) fn is_broken(&self) -> bool {
         self.shared.broken.is_cancelled()
-    }
-
-    /// Resolves when no message will arrive any more.
-    pub(super) async fn ended(&self) {
-        self.shared.ended.cancelled().await;
     }
 
     /// Sends a request and waits for its answer.
@@ -248,7 +240,6 @@ async fn drive(
         }
         *shared.waiting() = None;
         shared.turns.lost().await;
-        shared.ended.cancel();
     };
     tokio::join!(receiving, sending, dispatching);
 }

@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::error::{AcpDisposeError, AcpStage, AcpStartError};
 use super::turn::NoTurn;
 use super::wire::text_at;
-use crate::content::{ContentBlock, ContentKind};
+use crate::content::{ContentBlock, ContentKind, ContentKinds};
 use crate::stop_reason::StopReason;
 use crate::update::Update;
 use choices::Choices;
@@ -136,20 +136,18 @@ impl Session {
         &self.connection
     }
 
-    /// Says which block of a prompt the agent cannot take.
-    pub(crate) fn check_content(&self, content: &[ContentBlock]) -> Result<(), AcpStartError> {
+    /// The kinds of content that the agent takes in a prompt.
+    pub(crate) fn content(&self) -> ContentKinds {
         let agent = self.connection.agent();
-        let taken = |kind| match kind {
-            ContentKind::Text | ContentKind::ResourceLink => true,
-            ContentKind::Image => agent.image,
-            ContentKind::Audio => agent.audio,
-            ContentKind::Resource => agent.embedded_context,
-            ContentKind::Provider => false,
-        };
-        match content.iter().map(ContentBlock::kind).find(|kind| !taken(*kind)) {
-            Some(kind) => Err(AcpStartError::Content { command: self.connection.command().to_owned(), kind }),
-            None => Ok(()),
-        }
+        [
+            (ContentKind::ResourceLink, true),
+            (ContentKind::Image, agent.image),
+            (ContentKind::Audio, agent.audio),
+            (ContentKind::Resource, agent.embedded_context),
+        ]
+        .into_iter()
+        .filter(|(_, taken)| *taken)
+        .fold(ContentKinds::TEXT, |kinds, (kind, _)| kinds.with(kind))
     }
 
     /// Runs one turn: prompts, hands every update to `on_update` in order, and says how the turn ended. While
@@ -180,6 +178,11 @@ impl Session {
     /// Dropped half way, the agent's process group is killed at once.
     pub(crate) async fn close(&self) -> Result<(), AcpDisposeError> {
         self.connection.close(Some(&self.id)).await
+    }
+
+    /// Whether a fresh process could open this session again, as far as the agent says.
+    pub(crate) fn check_reopenable(&self) -> Result<(), AcpStartError> {
+        method_to_restore(&self.connection).map(drop)
     }
 
     /// Opens this session again in the same process.
@@ -215,16 +218,7 @@ async fn restore(connection: &Connection, setup: &SessionSetup, id: &str) -> Res
     let command = || connection.command().to_owned();
     let stage = AcpStage::Reopen;
     let agent = connection.agent();
-    let method = if agent.resume {
-        "session/resume"
-    } else if agent.load {
-        "session/load"
-    } else {
-        return Err(AcpStartError::NotOffered {
-            command: command(),
-            ability: "to open a session again (`session/resume` or `session/load`)",
-        });
-    };
+    let method = method_to_restore(connection)?;
     connection.turns().begin_restoring(id).map_err(|reason| match reason {
         NoTurn::Lost => {
             AcpStartError::Malformed { command: command(), stage, problem: "the agent is gone".to_owned() }
@@ -249,6 +243,20 @@ async fn restore(connection: &Connection, setup: &SessionSetup, id: &str) -> Res
         });
     }
     Ok(answer)
+}
+
+fn method_to_restore(connection: &Connection) -> Result<&'static str, AcpStartError> {
+    let agent = connection.agent();
+    if agent.resume {
+        Ok("session/resume")
+    } else if agent.load {
+        Ok("session/load")
+    } else {
+        Err(AcpStartError::NotOffered {
+            command: connection.command().to_owned(),
+            ability: "to open a session again (`session/resume` or `session/load`)",
+        })
+    }
 }
 
 async fn restored(

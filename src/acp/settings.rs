@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::error::AcpStartError;
+use super::error::AcpBuildError;
 use super::permission::PermissionPolicy;
 use super::process::EndGraces;
 
@@ -10,7 +10,7 @@ pub(crate) struct Settings {
     /// What the agent is told about who drives it.
     pub(crate) client_name: String,
     pub(crate) permissions: PermissionPolicy,
-    /// For each request until a session is open.
+    /// From the start of the program until its session is open.
     pub(crate) start_limit: Duration,
     /// Without any update; a decision of ours that the agent waits for does not count.
     pub(crate) idle_limit: Option<Duration>,
@@ -39,7 +39,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Refuses times that no timer should be given.
-    pub(crate) fn check(&self) -> Result<(), AcpStartError> {
+    pub(crate) fn check(&self) -> Result<(), AcpBuildError> {
         let longest = EndGraces::LONGEST;
         self.graces.check()?;
         let limits = [
@@ -50,7 +50,7 @@ impl Settings {
         ];
         for (what, given) in limits {
             if let Some(given) = given.filter(|given| *given > longest) {
-                return Err(AcpStartError::TimeOutOfRange { what, given, longest });
+                return Err(AcpBuildError::TimeOutOfRange { what, given, longest });
             }
         }
         Ok(())

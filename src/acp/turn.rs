@@ -263,6 +263,11 @@ impl Turns {
         self.held.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether a turn is under way that is not cancelled.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state().phase, Phase::Running(_))
+    }
+
     /// Nothing the session says can be trusted.
     pub(super) fn poison_idle(&self) {
         let mut state = self.state();

