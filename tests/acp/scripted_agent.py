@@ -36,6 +36,9 @@ trapping-grandchild=FILE    the same, and it survives SIGTERM
 leaving-grandchild=FILE     the same, in a session of its own
 wrapper                run the agent as a child and forward no signal
 started=FILE           write FILE first
+agents=FILE            append our id and the pipes of our standard streams to FILE first
+steering               advertise steering; a message joins the turn, which says it after the step `wait-message`
+steering=OUTCOME       the same, but messages are answered with that outcome
 stale                  answer the prompt after a cancelled one at once, with nothing
 log=FILE               append every line that is read to FILE
 """
@@ -95,6 +98,7 @@ class Turn:
         self.cancelled = False
         self.stop = "end_turn"
         self.late = []
+        self.messages = []
         self.usage = None
 
     def update(self, kind, **fields):
@@ -111,11 +115,16 @@ class Turn:
             sys.exit(0)
         if message.get("method") == "session/cancel":
             self.cancelled = True
+        if message.get("method") == "_session/steering" and options.get("steering") != "silent":
+            outcome = options.get("steering") or "injected"
+            respond(message, {"outcome": outcome})
+            if outcome == "injected":
+                self.messages.append("".join(block.get("text", "") for block in message["params"]["prompt"]))
         return message
 
-    def ask(self, kinds, wait=True):
+    def ask(self, kinds, wait=True, session=None):
         write({"jsonrpc": "2.0", "id": "ask", "method": "session/request_permission", "params": {
-            "sessionId": self.session,
+            "sessionId": session or self.session,
             "toolCall": {"toolCallId": "call", "title": "a tool", "kind": "execute", "rawInput": {"n": 1}},
             "options": [{"optionId": f"option {place}", "name": kind, "kind": kind}
                         for place, kind in enumerate(kinds)]}})
@@ -166,6 +175,13 @@ class Turn:
             self.usage = json.loads(rest)
         elif verb == "permission":
             self.say("[" + self.ask(rest.split(",")) + "]")
+        elif verb == "permission-of-a-child":
+            self.say("[" + self.ask(rest.split(","), session="session-of-a-child") + "]")
+        elif verb == "wait-message":
+            while not self.messages and not self.cancelled:
+                self.pump()
+            self.say("".join(f"[{text}]" for text in self.messages))
+            self.messages = []
         elif verb == "unanswered-permission":
             self.ask(rest.split(","), wait=False)
         elif verb == "unknown-request":
@@ -272,6 +288,8 @@ def answer(request):
             "authMethods": [{"id": "login", "name": "Log in"}],
             "_meta": {"anything": [1, 2, {"at": "all"}]},
         }
+        if "steering" in options:
+            result["_meta"]["steering"] = {"supported": True}
         if "pretty" in options:
             raw(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}, indent=2).encode() + END)
         elif "batch" in options:
@@ -304,6 +322,8 @@ def answer(request):
         return respond(request, {"sessions": known})
     if method in ("session/close", "session/set_config_option", "session/set_mode"):
         return respond(request, {})
+    if method == "_session/steering":
+        return respond(request, {"outcome": "promptRequired", "reason": "noRunningTurn"})
     if method == "session/prompt":
         return Turn(request).run()
     respond(request, error={"code": -32601, "message": f"unknown method {method}"})
@@ -312,6 +332,10 @@ def answer(request):
 def main():
     if "started" in options:
         mark(options["started"], str(os.getpid()))
+    if "agents" in options:
+        pipes = " ".join(os.readlink(f"/proc/self/fd/{stream}") for stream in range(3))
+        with open(options["agents"], "a") as file:
+            file.write(f"{os.getpid()} {pipes}\n")
     if "wrapper" in options:
         again = [argument for argument in sys.argv if argument != "wrapper"]
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

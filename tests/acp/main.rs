@@ -1,0 +1,16 @@
+//! Children that are other programs, through the public provider, with a scripted agent that misbehaves on request.
+//!
+//! Each test has a scene of its own, so that they run side by side, and ends with the check that nothing of its
+//! agents is left: no process, no zombie, no open pipe.
+
+#![cfg(all(feature = "acp", target_os = "linux"))]
+
+mod cancel;
+mod ending;
+mod environment;
+mod permissions;
+mod resume;
+mod scene;
+mod start;
+mod steering;
+mod turns;
