@@ -11,26 +11,26 @@ use subagent::{
 };
 
 /// Far beyond what anything here takes, also on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Short enough for a test that has to wait it out.
-pub const SOON: Duration = Duration::from_millis(200);
+pub(crate) const SOON: Duration = Duration::from_millis(200);
 
 /// A directory and a registry, the agents that are started in them, and the check that nothing of them is left.
-pub struct Scene {
-    pub subagents: Subagents,
-    pub directory: PathBuf,
+pub(crate) struct Scene {
+    pub(crate) subagents: Subagents,
+    pub(crate) directory: PathBuf,
     events: Arc<Mutex<Vec<Event>>>,
     _listener: Subscription,
 }
 
 impl Scene {
     /// `None`, said visibly, where what it needs is missing.
-    pub fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         Self::with(Subagents::new())
     }
 
-    pub fn with(subagents: Subagents) -> Option<Self> {
+    pub(crate) fn with(subagents: Subagents) -> Option<Self> {
         if !can_run() {
             return None;
         }
@@ -42,19 +42,19 @@ impl Scene {
         Some(Self::at(directory, subagents))
     }
 
-    pub fn at(directory: PathBuf, subagents: Subagents) -> Self {
+    pub(crate) fn at(directory: PathBuf, subagents: Subagents) -> Self {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         let listener = subagents.subscribe(move |event| heard.lock().unwrap().push(event.clone()));
         Self { subagents, directory, events, _listener: listener }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// A scripted agent; `{}` in an option is the scene's directory.
-    pub fn agent(&self, options: &[&str]) -> AcpBuilder {
+    pub(crate) fn agent(&self, options: &[&str]) -> AcpBuilder {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp/scripted_agent.py");
         Acp::builder("python3")
             .argument(script)
@@ -65,16 +65,16 @@ impl Scene {
             .working_dir(&self.directory)
     }
 
-    pub fn fill(&self, text: &str) -> String {
+    pub(crate) fn fill(&self, text: &str) -> String {
         text.replace("{}", self.directory.to_str().unwrap())
     }
 
-    pub fn register<S: Presence>(&self, agent: AcpBuilder<S>) -> Registration<Acp<S>> {
+    pub(crate) fn register<S: Presence>(&self, agent: AcpBuilder<S>) -> Registration<Acp<S>> {
         self.subagents.register("agent", agent.build().unwrap()).unwrap()
     }
 
     /// Starts a run that follows this script.
-    pub async fn start<S: Presence>(
+    pub(crate) async fn start<S: Presence>(
         &self,
         agent: &ProviderHandle<Acp<S>>,
         script: &str,
@@ -82,7 +82,7 @@ impl Scene {
         self.try_start(agent, Request::new(self.fill(script))).await.unwrap()
     }
 
-    pub async fn try_start<S: Presence>(
+    pub(crate) async fn try_start<S: Presence>(
         &self,
         agent: &ProviderHandle<Acp<S>>,
         request: Request,
@@ -91,20 +91,24 @@ impl Scene {
     }
 
     /// The whole way: what comes of a run that follows this script.
-    pub async fn result<S: Presence>(&self, agent: &ProviderHandle<Acp<S>>, script: &str) -> SubagentResult {
+    pub(crate) async fn result<S: Presence>(
+        &self,
+        agent: &ProviderHandle<Acp<S>>,
+        script: &str,
+    ) -> SubagentResult {
         let collected = patiently(self.start(agent, script).await.collect()).await;
         collected.disposal.unwrap();
         collected.result.unwrap()
     }
 
     /// The whole way with an agent of its own.
-    pub async fn said(&self, agent: AcpBuilder, script: &str) -> SubagentResult {
+    pub(crate) async fn said(&self, agent: AcpBuilder, script: &str) -> SubagentResult {
         let agent = self.register(agent);
         self.result(&agent, script).await
     }
 
     /// Why an agent does not start.
-    pub async fn refused<S: Presence>(&self, agent: AcpBuilder<S>) -> AcpStartError {
+    pub(crate) async fn refused<S: Presence>(&self, agent: AcpBuilder<S>) -> AcpStartError {
         let agent = self.register(agent);
         let refused = self.try_start(&agent, Request::new("say x")).await.expect_err("it has to fail");
         assert_eq!(refused.code(), "START_FAILED");
@@ -114,7 +118,7 @@ impl Scene {
     }
 
     /// `started`, and the stop reasons of what ended.
-    pub fn lifecycle(&self) -> Vec<String> {
+    pub(crate) fn lifecycle(&self) -> Vec<String> {
         let events = self.events.lock().unwrap();
         let told = events.iter().filter_map(|event| match event {
             Event::Started(_) => Some("started".to_owned()),
@@ -125,26 +129,26 @@ impl Scene {
     }
 
     /// Waits for a file that an agent writes.
-    pub async fn appears(&self, name: &str) -> String {
+    pub(crate) async fn appears(&self, name: &str) -> String {
         eventually(|| std::fs::read_to_string(self.path(name)).ok()).await
     }
 
     /// Waits until the agent has read this.
-    pub async fn heard(&self, word: &str) {
+    pub(crate) async fn heard(&self, word: &str) {
         eventually(|| self.log().contains(word).then_some(())).await;
     }
 
     /// What the agents have read.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    pub fn exists(&self, name: &str) -> bool {
+    pub(crate) fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
 
     /// How many agents were started.
-    pub fn started(&self) -> usize {
+    pub(crate) fn started(&self) -> usize {
         self.agents().lines().count()
     }
 
@@ -153,7 +157,7 @@ impl Scene {
     }
 
     /// What there still is of this scene's agents. Orphans that are dead wait for init, and are not ours.
-    pub fn left(&self) -> BTreeSet<String> {
+    pub(crate) fn left(&self) -> BTreeSet<String> {
         let mut left = BTreeSet::new();
         let agents = self.agents();
         let open: Vec<_> = read_dir("/proc/self/fd")
@@ -185,12 +189,12 @@ impl Scene {
     }
 
     #[track_caller]
-    pub fn assert_nothing_left(&self) {
+    pub(crate) fn assert_nothing_left(&self) {
         assert!(self.left().is_empty(), "left behind: {:#?}", self.left());
     }
 
     /// Waits until nothing is left.
-    pub async fn gone(&self) {
+    pub(crate) async fn gone(&self) {
         let waited = tokio::time::timeout(PATIENCE, async {
             while !self.left().is_empty() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -229,7 +233,7 @@ fn can_run() -> bool {
 }
 
 /// What the provider said of a start that failed.
-pub fn acp_error(error: StartError) -> AcpStartError {
+pub(crate) fn acp_error(error: StartError) -> AcpStartError {
     match error {
         StartError::Failed { source, .. } => *source.downcast().expect("an ACP error"),
         other => panic!("{other}"),
@@ -237,12 +241,12 @@ pub fn acp_error(error: StartError) -> AcpStartError {
 }
 
 /// Nothing here takes this long.
-pub async fn patiently<T>(future: impl IntoFuture<Output = T>) -> T {
+pub(crate) async fn patiently<T>(future: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future.into_future()).await.expect("it never came to an end")
 }
 
 /// Asks again until there is an answer.
-pub async fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) async fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     patiently(async {
         loop {
             if let Some(answer) = ask() {
@@ -255,18 +259,18 @@ pub async fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 }
 
 /// This test's own binary, run again for one test, in a process of its own.
-pub fn rerun(test: &str, scene: &Scene) -> tokio::process::Command {
+pub(crate) fn rerun(test: &str, scene: &Scene) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture"]).env("SUBAGENT_TEST_RERUN", &scene.directory);
     command
 }
 
 /// The scene's directory, where this process is such a rerun.
-pub fn rerun_in() -> Option<PathBuf> {
+pub(crate) fn rerun_in() -> Option<PathBuf> {
     std::env::var_os("SUBAGENT_TEST_RERUN").map(PathBuf::from)
 }
 
-pub fn ended(result: &SubagentResult) -> (&StopReason, String) {
+pub(crate) fn ended(result: &SubagentResult) -> (&StopReason, String) {
     (result.stop_reason(), result.text().into_owned())
 }
 
