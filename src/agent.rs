@@ -21,6 +21,7 @@
 mod activity;
 mod agent_loop;
 mod builder;
+mod capture;
 mod inbox;
 mod ledger;
 mod limits;
@@ -32,6 +33,9 @@ mod tool;
 mod turn_options;
 
 pub use builder::{Agent, AgentBuilder};
+pub use capture::OutputContract;
+#[cfg(feature = "jsonschema")]
+pub use capture::UnusableSchema;
 pub use inbox::{Inbox, InboxClosed};
 pub use ledger::UsageLedger;
 pub use limits::Limits;

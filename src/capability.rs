@@ -6,6 +6,7 @@ mod kind;
 mod limits;
 mod macros;
 mod model_choice;
+mod output_check;
 mod output_schema;
 mod persona;
 mod set;
@@ -16,13 +17,14 @@ use serde::de::DeserializeOwned;
 
 pub use declare::{Capabilities, CapabilityEntry, Declares};
 pub use depth_limit::DepthLimit;
+pub(crate) use kind::decode;
 pub use kind::{
     AnyOutput, CapabilityKind, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, OutputKind, OutputType,
     PersonaKind, Plain, SomePersona, StructuredOutput, Typed,
 };
-pub(crate) use kind::{CheckValue, decode};
 pub use limits::{OutputTokenLimit, StepLimit};
 pub use model_choice::ModelChoice;
+pub use output_check::OutputCheck;
 pub use output_schema::{NotASchema, OutputSchema, Schema};
 pub use persona::Persona;
 pub use set::{CapabilityNames, CapabilitySet, SatisfiedBy, Unchecked};
@@ -73,6 +75,7 @@ pub trait Capability: Send + Sync + 'static {
     message = "provider `{Self}` does not support the start-time capability `{C}`",
     label = "`{Self}` does not support `{C}`",
     note = "start this request on a provider that supports `{C}`, or leave it out of the request",
+    note = "a wrapper that forwards supports what the provider inside it does",
     note = "a provider of your own says what it supports with `subagent::supports!`"
 )]
 pub trait Supports<C> {}

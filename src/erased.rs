@@ -19,6 +19,7 @@ pub struct AnyRun<S = Absent, R = Absent> {
 }
 
 impl AnyRun {
+    /// What [`Run::erase`] makes of a run that is not erased already.
     pub(crate) fn new<R: Run>(run: R) -> Self {
         Self { run: Box::new(run), known: PhantomData }
     }
@@ -66,14 +67,20 @@ impl<S: Presence, R: Presence> Run for AnyRun<S, R> {
     fn dispose_boxed(self) -> BoxFuture<'static, Result<(), DisposeError>> {
         self.run.dispose_erased()
     }
+
+    fn erase(self) -> AnyRun {
+        self.known_as()
+    }
 }
 
+#[diagnostic::do_not_recommend]
 impl<R: Presence> Steerable for AnyRun<Present, R> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.run.steer_erased(content).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Presence> Resumable for AnyRun<S, Present> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.run.resume_erased(content, settlement).await
@@ -138,9 +145,11 @@ impl<S: Presence, R: Presence, O> Settled<AnyRun<S, R>, O> {
 }
 
 impl<R: Run, O> Live<R, O> {
-    /// Forgets the run's type, so that runs of several providers can be held together.
+    /// Forgets the run's type, so that runs of several providers can be held together. What the run can do is found
+    /// again with [`into_steerable`](Live::into_steerable), [`into_resumable`](Live::into_resumable) and
+    /// [`downcast`](Live::downcast).
     pub fn erase(self) -> Live<AnyRun, O> {
-        self.map_run(AnyRun::new)
+        self.map_run(R::erase)
     }
 
     pub(crate) fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Live<T, O> {

@@ -11,4 +11,4 @@ mod turn;
 pub(crate) use builder::builder_methods;
 pub use error::ChildSetupError;
 pub use run::AgentRun;
-pub(crate) use settings::Settings;
+pub(crate) use settings::{Child, Inherited, Settings};

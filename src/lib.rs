@@ -44,12 +44,19 @@
 //! # The parts
 //!
 //! - [`Subagents`] is the registry: providers by name, live runs, listeners, shutdown.
-//! - A [`Provider`] is one transport for running a child. Implement the trait, or play a script with
-//!   [`testing::ScriptedProvider`].
+//! - A [`Provider`] is one transport for running a child: [`Spawn`] and [`Fork`] run the built-in [`agent`] in this
+//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure,
+//!   [`testing::ScriptedProvider`] plays a script. Implement the trait for anything else.
 //! - A [`Live`] handle owns a run; it becomes a [`Settled`] one, which has the [`SubagentResult`]. The child never
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//!
+//! # Which provider supports what
+//!
+#![doc = include_str!("capability/table.md")]
+//!
+//! A wrapper that forwards, and `Arc<P>`, support what the provider inside does.
 //!
 //! # Results, errors and faults
 //!
@@ -69,6 +76,7 @@
 //! | feature | what it adds | default |
 //! |---|---|---|
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
+//! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //!
 //! # Rust version
 //!
@@ -84,6 +92,7 @@ mod content;
 mod erased;
 mod error;
 mod event;
+mod fork;
 mod id;
 mod in_process;
 mod parent;
@@ -99,12 +108,14 @@ mod sync;
 pub mod testing;
 mod update;
 mod usage;
+pub mod wrap;
 
 pub use capability::{
     AnyOutput, Capabilities, Capability, CapabilityEntry, CapabilityKind, CapabilityNames, CapabilitySet,
     Declares, DepthLimit, ModelChoice, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, NotASchema,
-    OutputKind, OutputSchema, OutputTokenLimit, OutputType, Persona, PersonaKind, Plain, SatisfiedBy, Schema,
-    SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked, UnusableFilter,
+    OutputCheck, OutputKind, OutputSchema, OutputTokenLimit, OutputType, Persona, PersonaKind, Plain,
+    SatisfiedBy, Schema, SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked,
+    UnusableFilter,
 };
 pub use content::{
     AudioContent, ContentBlock, ContentKind, ContentKinds, EmbeddedResource, ImageContent, Output,
@@ -116,9 +127,10 @@ pub use error::{
     StructuredError,
 };
 pub use event::{Event, RunEnded, RunInfo, RunStarted};
+pub use fork::{Fork, ForkBuilder};
 pub use id::{AgentId, InvalidRunId, RunId, SessionId};
 pub use in_process::{AgentRun, ChildSetupError};
-pub use parent::Parent;
+pub use parent::{Parent, ParentLog};
 pub use provider::Provider;
 pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
 pub use registry::{
@@ -132,7 +144,14 @@ pub use run::{
     IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
     Steer, Steerable, Updates,
 };
+#[doc(hidden)]
+pub use run::{KeepsResumable, KeepsSteerable, ResumedWhileLive, SteeredOnceSettled};
 pub use spawn::{Spawn, SpawnBuilder};
 pub use stop_reason::StopReason;
 pub use update::Update;
 pub use usage::{ModelUsage, Usage};
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

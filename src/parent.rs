@@ -1,4 +1,5 @@
 mod delegation;
+mod log;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+pub use log::ParentLog;
+
+use self::log::Log;
 use crate::agent::{CallingAgent, ToolSet, UsageLedger};
 use crate::capability::ToolFilter;
 use crate::id::{AgentId, SessionId};
@@ -39,6 +43,7 @@ struct Fields {
     max_steps: Option<NonZeroU32>,
     max_output_tokens: Option<NonZeroU32>,
     usage: Option<UsageLedger>,
+    log: Option<Log>,
     /// The agent itself, where it is one of the built-in kind.
     agent: Option<CallingAgent>,
 }
@@ -59,6 +64,7 @@ impl Parent {
             max_steps: None,
             max_output_tokens: None,
             usage: None,
+            log: None,
             agent: None,
         }))
     }

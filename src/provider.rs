@@ -81,6 +81,7 @@ pub trait Provider: Declares + Send + Sync + 'static {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<P: Declares> Declares for Arc<P> {
     const CAPABILITIES: Capabilities = P::CAPABILITIES;
 }

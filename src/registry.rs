@@ -7,6 +7,7 @@ mod handle;
 mod hub;
 mod listeners;
 mod registration;
+mod slots;
 mod subagents;
 
 pub use builder::SubagentsBuilder;

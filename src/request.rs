@@ -89,7 +89,8 @@ impl<Caps: CapabilitySet> Request<Caps> {
     }
 
     /// Bounds the run in time, its start included. A run that takes longer is cancelled and ends with
-    /// [`StopReason::TimeLimit`](crate::StopReason::TimeLimit) and what it has.
+    /// [`StopReason::TimeLimit`](crate::StopReason::TimeLimit) and what it has. On a Tokio runtime without a timer the
+    /// start is refused.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.body.time_limit = Some(limit);
         self

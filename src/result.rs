@@ -25,7 +25,7 @@ use crate::usage::Usage;
 pub struct Outcome {
     /// Why the child stopped.
     pub stop_reason: StopReason,
-    /// The child's last non-empty message. Left empty, the text reported so far takes its place.
+    /// The child's last message that is not blank. Left blank, the last one that was reported takes its place.
     #[serde(default, skip_serializing_if = "is_absent")]
     pub output: Output,
     /// The structured value, where one was requested.
@@ -171,7 +171,7 @@ impl<O> SubagentResult<O> {
         &self.outcome.undelivered
     }
 
-    /// The structured value as JSON, where there is one.
+    /// The structured value as JSON, where the provider gave one: also unasked, or half done.
     #[must_use]
     pub fn structured_json(&self) -> Option<&Value> {
         self.outcome.structured.as_ref()
@@ -183,21 +183,23 @@ impl<O> SubagentResult<O> {
     ///
     /// [`StructuredError::Incomplete`] when the run did not complete, [`StructuredError::NotRequested`] when a
     /// request that was checked at run time carried no schema.
-    pub fn structured(&self) -> Result<O::Value, StructuredError>
+    pub fn structured<T>(&self) -> Result<T, StructuredError>
     where
-        O: StructuredOutput<Self>,
+        T: serde::de::DeserializeOwned,
+        O: StructuredOutput<Self, Value = T>,
     {
         self.decode()
     }
 
     pub(crate) fn decode<T: serde::de::DeserializeOwned>(&self) -> Result<T, StructuredError> {
         match &self.outcome.structured {
-            Some(value) => decode(value).map_err(|reason| StructuredError::Mismatch { reason }),
-            None if !self.structured_requested || self.is_completed() => Err(StructuredError::NotRequested),
-            None => Err(StructuredError::Incomplete {
+            _ if !self.structured_requested => Err(StructuredError::NotRequested),
+            _ if !self.is_completed() => Err(StructuredError::Incomplete {
                 stop_reason: self.outcome.stop_reason.clone(),
                 diagnostic: self.outcome.diagnostic.clone(),
             }),
+            Some(value) => decode(value).map_err(|reason| StructuredError::Mismatch { reason }),
+            None => Err(StructuredError::NotRequested),
         }
     }
 

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::agent::{Model, Session, SessionPrefix};
-use crate::capability::{DepthLimit, ModelChoice, OutputTokenLimit, Persona, StepLimit, ToolFilter};
+use crate::agent::{Model, Session};
+use crate::capability::{
+    DepthLimit, ModelChoice, OutputSchema, OutputTokenLimit, Persona, StepLimit, ToolFilter,
+};
 use crate::content::ContentKinds;
 use crate::error::StartError;
-use crate::in_process::{AgentRun, Settings, builder_methods};
+use crate::in_process::{AgentRun, Inherited, Settings, builder_methods};
 use crate::provider::Provider;
 use crate::request::StartRequest;
 use crate::run::{Presence, Present, Settlement};
@@ -41,7 +43,7 @@ pub struct Spawn<S = Present> {
 }
 
 crate::supports!([S: Presence] Spawn<S>:
-    DepthLimit, ToolFilter, Persona, ModelChoice, OutputTokenLimit, StepLimit);
+    OutputSchema, DepthLimit, ToolFilter, Persona, ModelChoice, OutputTokenLimit, StepLimit);
 
 impl Spawn {
     /// Children that run on this model where neither request nor parent names one.
@@ -71,8 +73,8 @@ impl<S: Presence> Provider for Spawn<S> {
         mut request: StartRequest,
         settlement: Settlement,
     ) -> Result<AgentRun<S>, StartError> {
-        let agent = self.settings.agent(&mut request, &SessionPrefix::default(), None)?;
-        Ok(AgentRun::begin(agent, &self.settings, &request, settlement))
+        let child = self.settings.child(&mut request, Inherited::default())?;
+        Ok(AgentRun::begin(child, &self.settings, &request, settlement))
     }
 
     /// Every kind: what a child's own model cannot read is refused when it is chosen.

@@ -34,6 +34,16 @@ impl Usage {
         }
     }
 
+    /// Adds what another attempt at the same work used: own to own, descendants to descendants.
+    pub fn merge(&mut self, other: &Self) {
+        for usage in &other.own {
+            add_to(&mut self.own, usage);
+        }
+        for usage in &other.descendants {
+            add_to(&mut self.descendants, usage);
+        }
+    }
+
     /// The run's own and its descendants' usage together, one entry per model.
     #[must_use]
     pub fn total(&self) -> Vec<ModelUsage> {

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use subagent::{
-    ContentBlock, ContentKind, ContentKinds, DepthLimit, Event, Live, NoOutput, Outcome, Persona, ProviderFn,
-    ProviderHandle, Request, Run, StartError, SteerError, StopReason, SubagentResult, Subagents, Update,
-    provider_fn, steerable_provider_fn,
+    ContentBlock, ContentKind, ContentKinds, DepthLimit, DisposeError, Event, Inbox, InboxSender, Live,
+    NoOutput, Outcome, Persona, Provider, ProviderFn, ProviderHandle, Request, Run, Settlement, StartError,
+    StartRequest, SteerError, Steerable, StopReason, SubagentResult, Subagents, Update, provider_fn,
+    steerable_provider_fn,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -56,7 +57,7 @@ fn subagents() -> Subagents {
     Subagents::new()
 }
 
-fn registered<P: subagent::Provider>(subagents: &Subagents, provider: P) -> ProviderHandle<P> {
+fn registered<P: Provider>(subagents: &Subagents, provider: P) -> ProviderHandle<P> {
     subagents.register("child", provider).unwrap().leave_registered()
 }
 
@@ -460,4 +461,82 @@ async fn reports_reach_every_watcher() {
     let updates: Vec<_> = updates.into_iter().map(|update| (*update.unwrap()).clone()).collect();
     assert_eq!(updates, [Update::text("one"), Update::MessageEnd]);
     assert_eq!(collected(run).await.text(), "one");
+}
+
+/// A run whose child settles in the very moment in which it is sent a message.
+struct Touchy {
+    settlement: Mutex<Option<Settlement>>,
+    sender: InboxSender,
+    _inbox: Inbox,
+}
+
+impl Run for Touchy {
+    subagent::steerable!();
+    subagent::not_resumable!();
+
+    async fn dispose(self) -> Result<(), DisposeError> {
+        Ok(())
+    }
+}
+
+impl Steerable for Touchy {
+    async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
+        let settlement = self.settlement.lock().unwrap().take();
+        settlement.unwrap().complete("gone");
+        self.sender.send(content)
+    }
+}
+
+struct TouchyProvider;
+subagent::supports!(TouchyProvider:);
+
+impl Provider for TouchyProvider {
+    type Run = Touchy;
+
+    async fn start(&self, _request: StartRequest, settlement: Settlement) -> Result<Touchy, StartError> {
+        let (sender, inbox) = settlement.inbox();
+        Ok(Touchy { settlement: Mutex::new(Some(settlement)), sender, _inbox: inbox })
+    }
+}
+
+#[tokio::test]
+async fn an_inbox_that_is_still_open_refuses_from_the_moment_in_which_the_run_settles() {
+    let run = registered(&subagents(), TouchyProvider).start(Request::new("go")).await.unwrap();
+    assert!(matches!(run.send_message("one").await, Err(SteerError::Settled)));
+    let result = collected(run).await;
+    assert_eq!((result.text().as_ref(), result.undelivered().len()), ("gone", 0));
+}
+
+/// A wrapper that drops the run inside instead of disposing of it.
+struct Careless<P>(P);
+subagent::supports!(Careless<P> => P);
+
+struct Nothing;
+
+impl Run for Nothing {
+    subagent::not_steerable!();
+    subagent::not_resumable!();
+
+    async fn dispose(self) -> Result<(), DisposeError> {
+        Ok(())
+    }
+}
+
+impl<P: Provider> Provider for Careless<P> {
+    type Run = Nothing;
+
+    async fn start(&self, request: StartRequest, settlement: Settlement) -> Result<Nothing, StartError> {
+        drop(self.0.start(request, settlement).await?);
+        Ok(Nothing)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_run_itself_ends_its_task() {
+    let alive = Alive::default();
+    let run = registered(&subagents(), Careless(deaf(&alive))).start(Request::new("go")).await.unwrap();
+    let settled = run.settle_within(Duration::from_secs(1)).await.unwrap();
+    assert_eq!(alive.count(), 0);
+    assert_eq!(settled.result().unwrap().stop_reason(), &StopReason::Aborted);
+    settled.dispose().await.unwrap();
 }

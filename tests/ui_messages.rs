@@ -43,6 +43,42 @@ fn every_case_has_its_message_and_every_message_its_case() {
     assert!(alone.is_empty(), "`.rs` without `.stderr`, or the reverse: {alone:?}");
 }
 
+#[test]
+fn the_compilers_suggestion_for_a_forgotten_bound_compiles() {
+    let message = read("generic_without_bound", "stderr");
+    let (_, help) = message
+        .split_once("help: consider further restricting type parameter `P`")
+        .expect("the compiler suggests a bound");
+    let (number, suggested) = help
+        .lines()
+        .find_map(|line| line.split_once(" | "))
+        .map(|(number, line)| (number.trim().parse::<usize>().expect("a line number"), line))
+        .expect("the suggestion quotes a line");
+    let case = read("generic_without_bound", "rs");
+    let corrected: Vec<_> =
+        case.lines().enumerate().map(|(at, line)| if at + 1 == number { suggested } else { line }).collect();
+    let passing = fs::read_to_string(folder().join("../pass/generic_function.rs")).expect("it can be read");
+    let code = |line: &&str| !line.starts_with("//!");
+    let (corrected, passing): (Vec<_>, Vec<_>) =
+        (corrected.into_iter().filter(code).collect(), passing.lines().filter(code).collect());
+    assert_eq!(passing, corrected, "`pass/generic_function.rs` is not the suggestion, word for word");
+}
+
+#[test]
+fn the_readme_quotes_the_compiler() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("README.md can be read");
+    let (_, after) = readme
+        .split_once("<!-- the compiler's words: ui-tests/fail/readme.stderr -->")
+        .expect("README.md says where it quotes the compiler");
+    let quoted = after.split("```").nth(1).and_then(|block| block.strip_prefix("text\n")).unwrap_or_default();
+    assert!(!quoted.is_empty(), "README.md quotes nothing of the compiler's");
+    let message = read("readme", "stderr");
+    // The README shows the head of the message, up to its notes for experts.
+    assert!(message.starts_with(quoted), "README.md quotes:\n{quoted}\nthe compiler says:\n{message}");
+    assert!(quoted.contains("= note: "), "README.md leaves out the way out:\n{quoted}");
+}
+
 const CASE: &str = "\
 //! Steering a run that cannot be steered.
 //! expect: E0277

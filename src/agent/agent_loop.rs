@@ -5,14 +5,16 @@ mod cut;
 mod reply;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use self::reply::{Reply, ReplyEnd};
 use super::activity::Activity;
 use super::builder::Agent;
+use super::capture::{Delivery, Verdict};
 use super::limits::Limits;
-use super::model::{FinishReason, ModelError, ModelRequest, ToolChoice};
+use super::model::{FinishReason, ModelError, ModelRequest, ResponseFormat, ToolChoice};
 use super::outcome::TurnOutcome;
 use super::output_rule::output_of;
 use super::session::{
@@ -27,6 +29,9 @@ use crate::update::Update;
 const LAST_STEP: &str = "This is the last step: the step limit is reached and no more tools can be called. \
                          Hand over now: say what you have found or done, and what is still open.";
 
+/// The response format's name, for vendors that want one.
+const RESPONSE_FORMAT: &str = "result";
+
 pub(super) async fn run(agent: &mut Agent, prompt: Vec<ContentBlock>, options: TurnOptions) -> TurnOutcome {
     if options.cancellation.is_cancelled() {
         return TurnOutcome {
@@ -34,6 +39,7 @@ pub(super) async fn run(agent: &mut Agent, prompt: Vec<ContentBlock>, options: T
             output: Output::none(),
             diagnostic: None,
             usage: options.usage.usage(),
+            structured: None,
             undelivered: options.inbox.close(),
             steps: 0,
         };
@@ -47,6 +53,8 @@ pub(super) async fn run(agent: &mut Agent, prompt: Vec<ContentBlock>, options: T
         start,
         steps: 0,
         call_ids: HashSet::new(),
+        delivery: Delivery::default(),
+        notice: None,
     };
     let end = turn.run(prompt).await;
     turn.finish(end)
@@ -63,6 +71,10 @@ struct Turn<'a> {
     steps: u32,
     /// The ids of all tool calls so far.
     call_ids: HashSet<String>,
+    /// How far the turn is with its structured value.
+    delivery: Delivery,
+    /// What the model is told before the next step.
+    notice: Option<String>,
 }
 
 /// Why a turn ends.
@@ -92,6 +104,9 @@ impl Turn<'_> {
 
     fn begin(&mut self, prompt: Vec<ContentBlock>) -> Result<(), AppendError> {
         self.append(SessionEventKind::TurnStart)?;
+        if let Some(notice) = &self.options.notice {
+            self.tell(MessageOrigin::Notice, vec![ContentBlock::text(&**notice)])?;
+        }
         if prompt.is_empty() { Ok(()) } else { self.tell(MessageOrigin::Prompt, prompt) }
     }
 
@@ -103,7 +118,11 @@ impl Turn<'_> {
             if self.steps_left() == Some(0) {
                 return Ok(self.step_limit());
             }
+            if let Some(notice) = self.notice.take() {
+                self.tell(MessageOrigin::Notice, vec![notice.into()])?;
+            }
             while let Some(message) = self.options.inbox.take() {
+                self.delivery.steered();
                 self.tell(MessageOrigin::Steering, message)?;
             }
             match self.step().await? {
@@ -120,8 +139,16 @@ impl Turn<'_> {
         let last = self.steps_left() == Some(1);
         let hand_over = last && self.steps > 0;
         if hand_over {
-            self.tell(MessageOrigin::Notice, vec![ContentBlock::text(LAST_STEP)])?;
+            let told = match &self.agent.capture {
+                None => LAST_STEP.to_owned(),
+                Some(capture) => {
+                    format!("{LAST_STEP} Then call `{}` with the result that you have.", capture.name)
+                }
+            };
+            self.tell(MessageOrigin::Notice, vec![told.into()])?;
         }
+        let by_format = self.agent.output.is_some() && self.agent.capture.is_none();
+        self.delivery.asked |= by_format && (last || self.agent.tools.is_empty());
         self.append(SessionEventKind::StepStart)?;
         self.steps += 1;
         let mut reply = self.ask(last).await;
@@ -134,8 +161,18 @@ impl Turn<'_> {
     async fn ask(&self, last: bool) -> Reply {
         let mut request = ModelRequest::new(self.agent.session().snapshot());
         request.system_prompt.clone_from(&self.agent.system_prompt);
-        request.tools = self.agent.tools.clone();
-        request.tool_choice = if last { ToolChoice::None } else { ToolChoice::Auto };
+        let (tools, mut choice) = match &self.agent.capture {
+            Some(capture) => (&capture.with_tools, ToolChoice::Auto),
+            None if last => (&self.agent.tools, ToolChoice::None),
+            None => (&self.agent.tools, ToolChoice::Auto),
+        };
+        if let Some(contract) = self.agent.output.as_ref().filter(|_| self.delivery.asked) {
+            choice = ToolChoice::None;
+            request.response_format =
+                Some(ResponseFormat::new(RESPONSE_FORMAT, Arc::clone(contract.shown())));
+        }
+        request.tools = tools.clone();
+        request.tool_choice = choice;
         request.max_output_tokens = self.limits().output_tokens;
         request.cancellation = self.options.cancellation.child_token();
         reply::receive(self.agent.model.as_ref(), request, self.limits(), &self.activity, self.options).await
@@ -144,6 +181,7 @@ impl Turn<'_> {
     /// Logs what the model said, runs the calls that it asks for, and says what follows.
     async fn take_up(&mut self, reply: Reply, last: bool, hand_over: bool) -> Result<Next, AppendError> {
         let Reply { content, thought, calls, end, .. } = reply;
+        let said: String = content.iter().filter_map(ContentBlock::as_text).collect();
         if !content.is_empty() || !thought.is_empty() {
             if !content.is_empty() {
                 self.update(Update::MessageEnd);
@@ -157,19 +195,44 @@ impl Turn<'_> {
             return Ok(Next::End(End::new(StopReason::Aborted)));
         }
         let (end, why) = match end {
-            ReplyEnd::Finished(FinishReason::Stop | FinishReason::ToolCalls) if last && !calls.is_empty() => {
+            ReplyEnd::Finished(FinishReason::Stop | FinishReason::ToolCalls) if calls.is_empty() => {
+                return Ok(self.finished(&said, last, hand_over));
+            }
+            ReplyEnd::Finished(FinishReason::Stop | FinishReason::ToolCalls)
+                if last && self.agent.capture.is_none() =>
+            {
                 (self.step_limit(), "the step limit is reached")
             }
-            ReplyEnd::Finished(FinishReason::Stop | FinishReason::ToolCalls) if calls.is_empty() => {
-                return Ok(if hand_over { Next::End(self.step_limit()) } else { Next::Done });
-            }
             ReplyEnd::Finished(FinishReason::Stop | FinishReason::ToolCalls) => {
-                return self.run_calls(calls).await;
+                return self.run_calls(calls, last, hand_over).await;
             }
             end => self.end_of(end),
         };
         self.log_unrun(&calls, why)?;
         Ok(Next::End(end))
+    }
+
+    /// What follows when the model has finished and calls no tool.
+    fn finished(&mut self, said: &str, last: bool, hand_over: bool) -> Next {
+        let done = if hand_over { Next::End(self.step_limit()) } else { Next::Done };
+        let Some(contract) = &self.agent.output else { return done };
+        let verdict = if self.delivery.asked {
+            self.delivery.after_response(said, contract, self.agent.limits.output_retries)
+        } else if self.options.inbox.has_messages() && !last {
+            // What is waiting comes first; the value is asked for after it.
+            return Next::Step;
+        } else {
+            self.delivery.after_prose(self.agent.capture.as_ref())
+        };
+        match verdict {
+            Verdict::Delivered => done,
+            Verdict::GoOn(_) if last => Next::End(self.step_limit()),
+            Verdict::GoOn(notice) => {
+                self.notice = Some(notice);
+                Next::Step
+            }
+            Verdict::Failed(why) => Next::End(End::failed(why)),
+        }
     }
 
     /// The end of a turn whose last response did not end as it should, and why its calls are not run.
@@ -229,7 +292,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn finish(self, mut end: End) -> TurnOutcome {
+    fn finish(mut self, mut end: End) -> TurnOutcome {
         // From here on nothing waits: what a cancellation did not reach by now is published.
         if self.is_cancelled() {
             end.reason = StopReason::Aborted;
@@ -239,7 +302,9 @@ impl Turn<'_> {
         if self.agent.session.append(turn_end).is_err() {
             self.agent.session.close_interrupted();
         }
+        let ended_in_order = matches!(end.reason, StopReason::Completed | StopReason::TurnLimit);
         TurnOutcome {
+            structured: self.delivery.take().filter(|_| ended_in_order),
             stop_reason: end.reason,
             output: output_of(self.agent.session().snapshot().events_from(self.start)),
             diagnostic: end.diagnostic,

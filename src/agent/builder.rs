@@ -4,6 +4,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::agent_loop;
+use super::capture::{CaptureTool, OutputContract};
 use super::ledger::UsageLedger;
 use super::limits::Limits;
 use super::model::Model;
@@ -22,6 +23,9 @@ pub struct Agent {
     pub(super) system_prompt: Option<Arc<str>>,
     pub(super) tools: ToolSet,
     pub(super) limits: Limits,
+    pub(super) output: Option<OutputContract>,
+    /// What a model without a response format delivers with.
+    pub(super) capture: Option<CaptureTool>,
 }
 
 impl Agent {
@@ -34,6 +38,7 @@ impl Agent {
             system_prompt: None,
             tools: ToolSet::new(),
             limits: Limits::default(),
+            output: None,
         }
     }
 
@@ -109,6 +114,7 @@ pub struct AgentBuilder {
     system_prompt: Option<Arc<str>>,
     tools: ToolSet,
     limits: Limits,
+    output: Option<OutputContract>,
 }
 
 impl AgentBuilder {
@@ -142,6 +148,12 @@ impl AgentBuilder {
         self
     }
 
+    /// What each turn has to deliver beside what it says; nothing by default.
+    pub fn output(mut self, contract: OutputContract) -> Self {
+        self.output = Some(contract);
+        self
+    }
+
     /// Makes the agent. The limits in the session's header bind it: tools that its filter does not permit are left
     /// out, and the smaller limit stands.
     #[must_use]
@@ -159,6 +171,8 @@ impl AgentBuilder {
         let mut limits = self.limits;
         limits.steps = limits.steps.into_iter().chain(header.max_steps).min();
         limits.output_tokens = limits.output_tokens.into_iter().chain(header.max_output_tokens).min();
+        let by_tool = self.output.as_ref().filter(|_| !self.model.has_response_format());
+        let capture = by_tool.map(|contract| CaptureTool::beside(&tools, contract));
         Agent {
             id: self.id.unwrap_or_else(AgentId::new),
             session,
@@ -166,6 +180,8 @@ impl AgentBuilder {
             system_prompt: self.system_prompt,
             tools,
             limits,
+            output: self.output,
+            capture,
         }
     }
 }

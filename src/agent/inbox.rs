@@ -38,6 +38,11 @@ impl Inbox {
         self.state().closed
     }
 
+    /// Whether a message is waiting.
+    pub(super) fn has_messages(&self) -> bool {
+        !self.state().messages.is_empty()
+    }
+
     /// Takes the next message.
     pub(super) fn take(&self) -> Option<Vec<ContentBlock>> {
         self.state().messages.pop_front()

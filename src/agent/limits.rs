@@ -21,6 +21,9 @@ pub struct Limits {
     /// The most bytes of text and thoughts in one response, whatever the model counts as tokens; 1 MiB by default.
     /// A response that reaches it ends the turn with `MaxTokens`.
     pub response_bytes: usize,
+    /// How often a structured result that does not fit goes back to the model; 2 by default. After that the turn ends
+    /// with `Error`.
+    pub output_retries: u32,
     /// How long tool calls that are running when the turn is cancelled have to end by themselves; 500 ms by default.
     pub cancel_grace: Duration,
 }
@@ -34,6 +37,7 @@ impl Default for Limits {
             tool_deadline: Some(Duration::from_mins(30)),
             tool_result_bytes: 128 * 1024,
             response_bytes: 1024 * 1024,
+            output_retries: 2,
             cancel_grace: Duration::from_millis(500),
         }
     }

@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use crate::content::{ContentBlock, Output};
 use crate::stop_reason::StopReason;
 use crate::usage::Usage;
@@ -10,6 +12,8 @@ pub struct TurnOutcome {
     pub stop_reason: StopReason,
     /// What the agent said in this turn: its last message that is not empty, the unfinished one included.
     pub output: Output,
+    /// The value that the agent was to deliver. A completed turn has it; a turn that ended at its step limit may.
+    pub structured: Option<Value>,
     /// What went wrong, safe to show; `None` where nothing did.
     pub diagnostic: Option<String>,
     /// What the turn used, its own model calls and its descendants', also where it failed or was cancelled.

@@ -15,6 +15,7 @@ pub struct TurnOptions {
     pub(super) inbox: Inbox,
     pub(super) updates: Arc<dyn Fn(Update) + Send + Sync>,
     pub(super) usage: UsageLedger,
+    pub(super) notice: Option<Arc<str>>,
 }
 
 impl TurnOptions {
@@ -25,6 +26,7 @@ impl TurnOptions {
             inbox: Inbox::new(),
             updates: Arc::new(|_| {}),
             usage: UsageLedger::new(),
+            notice: None,
         }
     }
 
@@ -43,6 +45,12 @@ impl TurnOptions {
     /// Who hears of the turn's progress. It is called on the turn's own task, so it must be quick.
     pub fn on_update(mut self, listener: impl Fn(Update) + Send + Sync + 'static) -> Self {
         self.updates = Arc::new(listener);
+        self
+    }
+
+    /// What the model is told before the prompt, as a message of its own.
+    pub fn notice(mut self, notice: impl Into<Arc<str>>) -> Self {
+        self.notice = Some(notice.into());
         self
     }
 

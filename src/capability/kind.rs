@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Capability, CapabilitySet, OutputSchema};
+use super::{Capability, CapabilitySet, OutputCheck, OutputSchema};
 
 /// What a capability does to the type of the request that asks for it. Sealed: yours is [`Plain`].
 pub trait CapabilityKind: sealed::Sealed {
@@ -92,19 +92,15 @@ pub struct SomePersona;
 pub trait OutputType: sealed::Sealed + 'static {
     /// Checks a structured value when the provider settles.
     #[doc(hidden)]
-    const CHECK: Option<CheckValue>;
+    const CHECK: Option<OutputCheck>;
 }
 
-/// Says where a value does not fit the requested type, and how.
-#[doc(hidden)]
-pub(crate) type CheckValue = fn(&Value) -> Result<(), String>;
-
 impl OutputType for NoOutput {
-    const CHECK: Option<CheckValue> = None;
+    const CHECK: Option<OutputCheck> = None;
 }
 
 impl<T: DeserializeOwned + 'static> OutputType for Typed<T> {
-    const CHECK: Option<CheckValue> = Some(|value| decode::<T>(value).map(drop));
+    const CHECK: Option<OutputCheck> = Some(OutputCheck::of::<T>());
 }
 
 /// The value as a `T`, or the failing path and the reason.
@@ -123,6 +119,8 @@ pub(crate) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     note = "a run has one output: keep one of the two `output` calls, or ask for a struct that holds both"
 )]
 pub trait NoOutputYet: sealed::Sealed {}
+
+#[diagnostic::do_not_recommend]
 impl NoOutputYet for NoOutput {}
 
 /// The request has no persona yet.
@@ -132,11 +130,13 @@ impl NoOutputYet for NoOutput {}
     note = "a child has one persona: keep one of the two `persona` calls, or join their texts"
 )]
 pub trait NoPersonaYet: sealed::Sealed {}
+
+#[diagnostic::do_not_recommend]
 impl NoPersonaYet for NoPersona {}
 
-/// The run was asked for structured output. `R` is the run's type, for the compiler's words only.
+/// The run was asked for structured output. `R` is the type that is asked for it, for the compiler's words only.
 #[diagnostic::on_unimplemented(
-    message = "this run of `{R}` was not asked for structured output",
+    message = "this `{R}` was not asked for structured output",
     label = "no output type was requested",
     note = "ask for one before the start: `Request::new(..).output::<YourType>()`"
 )]
@@ -145,6 +145,7 @@ pub trait StructuredOutput<R>: sealed::Sealed {
     type Value: DeserializeOwned;
 }
 
+#[diagnostic::do_not_recommend]
 impl<R, T: DeserializeOwned> StructuredOutput<R> for Typed<T> {
     type Value = T;
 }

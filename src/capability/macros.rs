@@ -36,14 +36,17 @@
 #[macro_export]
 macro_rules! supports {
     ([$($generics:tt)*] $wrapper:ty => $inner:ident) => {
+        #[diagnostic::do_not_recommend]
         impl<$inner, $($generics)*, SomeCapability> $crate::Supports<SomeCapability> for $wrapper
         where $inner: $crate::Supports<SomeCapability> {}
+        #[diagnostic::do_not_recommend]
         impl<$inner: $crate::Declares, $($generics)*> $crate::Declares for $wrapper {
             const CAPABILITIES: $crate::Capabilities = <$inner as $crate::Declares>::CAPABILITIES;
         }
     };
     ([$($generics:tt)*] $provider:ty: $($($capability:ident)::+ $(if $condition:ty)?),* $(,)?) => {
         $crate::__supports_each!([$($generics)*] $provider: $($($capability)::+ $(if $condition)?),*);
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> $crate::Declares for $provider {
             const CAPABILITIES: $crate::Capabilities = $crate::Capabilities::list(const { &[
                 $($crate::CapabilityEntry::of::<$($capability)::+>(
@@ -53,15 +56,19 @@ macro_rules! supports {
         }
     };
     ($wrapper:ty => $inner:ident) => {
+        #[diagnostic::do_not_recommend]
         impl<$inner, SomeCapability> $crate::Supports<SomeCapability> for $wrapper
         where $inner: $crate::Supports<SomeCapability> {}
+        #[diagnostic::do_not_recommend]
         impl<$inner: $crate::Declares> $crate::Declares for $wrapper {
             const CAPABILITIES: $crate::Capabilities = <$inner as $crate::Declares>::CAPABILITIES;
         }
     };
     ($wrapper:ty => $first:ident + $second:ident) => {
+        #[diagnostic::do_not_recommend]
         impl<$first, $second, SomeCapability> $crate::Supports<SomeCapability> for $wrapper
         where $first: $crate::Supports<SomeCapability>, $second: $crate::Supports<SomeCapability> {}
+        #[diagnostic::do_not_recommend]
         impl<$first: $crate::Declares, $second: $crate::Declares> $crate::Declares for $wrapper {
             const CAPABILITIES: $crate::Capabilities = $crate::Capabilities::both(
                 const { &<$first as $crate::Declares>::CAPABILITIES },
@@ -86,6 +93,7 @@ macro_rules! __supports_each {
 #[macro_export]
 macro_rules! __supports_one {
     ([$($generics:tt)*] $provider:ty, $capability:ty) => {
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> $crate::Supports<$capability> for $provider {}
     };
     ([$($generics:tt)*] $provider:ty, $capability:ty, $condition:ty) => {

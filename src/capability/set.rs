@@ -78,18 +78,20 @@ impl CapabilitySet for Unchecked {
 
 /// The provider `P` supports every capability in this list.
 #[diagnostic::on_unimplemented(
-    message = "a request that is checked at run time cannot start on the typed handle of `{P}`",
-    label = "the capabilities of this request are not known to the compiler",
-    note = "start it by name with `Subagents::start`, or give its types back with `try_into_typed::<C>()`"
+    message = "a `Request<{Self}>` cannot start on the typed handle of `{P}`",
+    label = "`{P}` is not known to support what it asks for",
+    note = "a request that is checked at run time, `Request<Unchecked>`, starts by name, with `Subagents::start`, or gets its types back with `try_into_typed`",
+    note = "a function that is generic over the request bounds its capabilities with `SatisfiedBy<{P}>`"
 )]
 pub trait SatisfiedBy<P: ?Sized> {}
 
+#[diagnostic::do_not_recommend]
 impl<P: ?Sized> SatisfiedBy<P> for () {}
 
-impl<P: ?Sized, C: Capability, Rest: SatisfiedBy<P>> SatisfiedBy<P> for (C, Rest) where
-    P: Supports<<C::Kind as CapabilityKind>::Declared<C>>
-{
-}
+impl<P: ?Sized + Supports<Declared<C>>, C: Capability, Rest: SatisfiedBy<P>> SatisfiedBy<P> for (C, Rest) {}
+
+/// What a provider names to support `C`.
+type Declared<C> = <<C as Capability>::Kind as CapabilityKind>::Declared<C>;
 
 mod sealed {
     #[expect(unnameable_types, reason = "sealed on purpose")]

@@ -112,3 +112,14 @@ pub enum UnusableFilter {
         known: Vec<String>,
     },
 }
+
+impl UnusableFilter {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownTools { .. } => "UNKNOWN_TOOLS",
+            Self::NothingAllowed { .. } => "NO_TOOL_ALLOWED",
+        }
+    }
+}

@@ -14,7 +14,7 @@ pub enum RegisterError {
         /// The name.
         name: Arc<str>,
     },
-    /// The name is empty, or begins or ends with white space, or holds a control character.
+    /// The name is empty, or begins or ends with white space, or holds a character that cannot be seen.
     #[error(
         "{name:?} is not a provider name; use visible text without white space around it, for example `spawn`"
     )]

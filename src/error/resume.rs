@@ -13,6 +13,11 @@ pub enum ResumeError {
     /// There is no Tokio runtime here.
     #[error("a run resumes on a Tokio runtime, and none is running here; await it inside of one")]
     NoRuntime,
+    /// The follow-up is bounded in time, and the Tokio runtime has no timer.
+    #[error(
+        "the follow-up has a time limit, and this Tokio runtime has no timer; build it with `enable_time`"
+    )]
+    NoTimer,
     /// The follow-up is empty.
     #[error("the follow-up is empty; say what the child is to do next")]
     EmptyMessage,
@@ -66,6 +71,7 @@ impl ResumeError {
         match self {
             Self::ShutDown => "SHUT_DOWN",
             Self::NoRuntime => "NO_RUNTIME",
+            Self::NoTimer => "NO_TIMER",
             Self::EmptyMessage => "EMPTY_MESSAGE",
             Self::UnsupportedContent { .. } => "UNSUPPORTED_CONTENT",
             Self::DuplicateRun { .. } => "DUPLICATE_RUN",

@@ -14,7 +14,7 @@ pub enum StartError {
     /// No provider has the name.
     #[error(transparent)]
     NoProvider(#[from] NoProvider),
-    /// The provider is no longer registered.
+    /// The provider is no longer registered. A child that it was just starting was disposed.
     #[error("provider `{provider}` is no longer registered; register it again to start more runs")]
     Unregistered {
         /// The provider's name.
@@ -26,6 +26,9 @@ pub enum StartError {
     /// There is no Tokio runtime here.
     #[error("a run starts on a Tokio runtime, and none is running here; await the start inside of one")]
     NoRuntime,
+    /// The request bounds the run in time, and the Tokio runtime has no timer.
+    #[error("the request has a time limit, and this Tokio runtime has no timer; build it with `enable_time`")]
+    NoTimer,
     /// The provider lacks a capability that the request asks for.
     #[error(
         "provider `{provider}` does not support the start-time capability `{capability}`; it supports: {supported}"
@@ -37,6 +40,17 @@ pub enum StartError {
         capability: String,
         /// What it supports.
         supported: Capabilities,
+    },
+    /// The parent is bound by a restriction that the provider cannot pass on to its child.
+    #[error(
+        "the parent is bound by `{capability}`, which provider `{provider}` cannot keep its child to; \
+         delegate to a provider that supports `{capability}`"
+    )]
+    InheritedRestriction {
+        /// The provider's name.
+        provider: Arc<str>,
+        /// The name of the capability that the restriction is a value of.
+        capability: &'static str,
     },
     /// The value asked for a capability is not of its type.
     #[error("the request's value for `{capability}` is not usable")]
@@ -163,7 +177,9 @@ impl StartError {
             Self::Unregistered { .. } => "UNREGISTERED",
             Self::ShutDown => "SHUT_DOWN",
             Self::NoRuntime => "NO_RUNTIME",
+            Self::NoTimer => "NO_TIMER",
             Self::UnsupportedCapability { .. } => "UNSUPPORTED_CAPABILITY",
+            Self::InheritedRestriction { .. } => "INHERITED_RESTRICTION",
             Self::InvalidValue { .. } => "INVALID_VALUE",
             Self::AskedTwice { .. } => "ASKED_TWICE",
             Self::EmptyPrompt => "EMPTY_PROMPT",
@@ -191,10 +207,11 @@ impl StartError {
         }
     }
 
-    /// Adds what the provider did not know.
+    /// Adds what the provider did not know. An error of another start, which the provider made on the way, becomes
+    /// the cause.
     pub(crate) fn of_run(self, name: &Arc<str>, id: RunId) -> Self {
         match self {
-            Self::Failed { source, .. } => {
+            Self::Failed { run_id: None, source, .. } => {
                 Self::Failed { provider: Arc::clone(name), run_id: Some(id), source }
             }
             Self::Ignored { capability, .. } => {
@@ -203,7 +220,13 @@ impl StartError {
             Self::UnsupportedContent { kind, index, carried, .. } => {
                 Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
             }
-            other => other,
+            own @ (Self::InvalidValue { .. }
+            | Self::AskedTwice { .. }
+            | Self::EmptyPrompt
+            | Self::DepthExceeded { .. }
+            | Self::DepthOverflow { .. }) => own,
+            own if own.run_id() == Some(id) => own,
+            other => Self::Failed { provider: Arc::clone(name), run_id: Some(id), source: other.into() },
         }
     }
 }

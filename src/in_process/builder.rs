@@ -44,6 +44,14 @@ macro_rules! builder_methods {
                 self
             }
 
+            /// Checks structured output against the whole schema of the request, beside its type. Requests whose
+            /// schema is a JSON value need it.
+            #[cfg(feature = "jsonschema")]
+            pub fn validate_schemas(mut self) -> Self {
+                self.settings.validate_schemas = true;
+                self
+            }
+
             /// Sets how deep the tree of delegations may grow where neither the request nor an agent above says; 3 by
             /// default.
             pub fn default_max_depth(mut self, depth: u32) -> Self {

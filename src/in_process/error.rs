@@ -17,6 +17,17 @@ pub enum ChildSetupError {
         /// The names of the models that the provider was given.
         known: Vec<Arc<str>>,
     },
+    /// The parent has no log to fork from.
+    #[error(
+        "the parent has no log to fork from: make it from the calling agent, or give it a log with `Parent::with_log`"
+    )]
+    NoLog,
+    /// The request has a schema and no type, and the provider does not check values against whole schemas.
+    #[error(
+        "the request's output schema is a JSON value, which no type holds the child to: build the provider with \
+         `validate_schemas()` (feature `jsonschema`), or ask for a type with `Request::output`"
+    )]
+    UncheckedSchema,
 }
 
 impl ChildSetupError {
@@ -26,6 +37,8 @@ impl ChildSetupError {
         match self {
             Self::NoModel => "NO_MODEL",
             Self::UnknownModel { .. } => "UNKNOWN_MODEL",
+            Self::NoLog => "NO_LOG",
+            Self::UncheckedSchema => "UNCHECKED_SCHEMA",
         }
     }
 }

@@ -3,10 +3,10 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::Settings;
 use super::children::Listed;
 use super::turn::{Seat, Turn, Worker};
-use crate::agent::{Agent, Session, UsageLedger};
+use super::{Child, Settings};
+use crate::agent::{Session, TurnOptions, UsageLedger};
 use crate::content::{ContentBlock, ContentKinds};
 use crate::error::{DisposeError, ResumeError, SteerError};
 use crate::id::AgentId;
@@ -39,11 +39,12 @@ pub struct AgentRun<S = Present> {
 
 impl<S> AgentRun<S> {
     pub(crate) fn begin(
-        agent: Agent,
+        child: Child,
         settings: &Settings,
         request: &StartRequest,
         settlement: Settlement,
     ) -> Self {
+        let Child { agent, notice } = child;
         let above = request.parent().and_then(Parent::usage).cloned();
         let session = agent.session().clone();
         let run = Self {
@@ -58,7 +59,7 @@ impl<S> AgentRun<S> {
             steering: PhantomData,
         };
         if let Some(worker) = run.seat.try_take() {
-            run.begin_turn(worker, request.prompt().to_vec(), settlement);
+            run.begin_turn(worker, notice, request.prompt().to_vec(), settlement);
         }
         run
     }
@@ -75,9 +76,19 @@ impl<S> AgentRun<S> {
         &self.agent_id
     }
 
-    fn begin_turn(&self, worker: Worker, prompt: Vec<ContentBlock>, settlement: Settlement) {
+    fn begin_turn(
+        &self,
+        worker: Worker,
+        notice: Option<&str>,
+        prompt: Vec<ContentBlock>,
+        settlement: Settlement,
+    ) {
         let usage = self.above.as_ref().map_or_else(UsageLedger::new, UsageLedger::child_of);
-        let turn = Turn::begin(worker, prompt, usage, settlement);
+        let mut options = TurnOptions::new().usage(usage);
+        if let Some(notice) = notice {
+            options = options.notice(notice);
+        }
+        let turn = Turn::begin(worker, prompt, options, settlement);
         let before = lock(&self.turn).replace(turn);
         drop(before);
     }
@@ -111,19 +122,21 @@ impl<S: Presence> Run for AgentRun<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Steerable for AgentRun {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.steer_with(content, Present).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Presence> Resumable for AgentRun<S> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         if let Some((index, kind)) = first_uncarried(&content, self.carried) {
             return Err(ResumeError::UnsupportedContent { kind, index, carried: self.carried });
         }
         let worker = self.seat.take().await;
-        self.begin_turn(worker, content, settlement);
+        self.begin_turn(worker, None, content, settlement);
         Ok(())
     }
 }

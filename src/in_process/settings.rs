@@ -1,11 +1,13 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use super::ChildSetupError;
 use super::children::Children;
 use super::models::Models;
-use crate::agent::{Agent, Limits, SessionHeader, SessionPrefix, SessionWriter, ToolSet};
+use crate::agent::{Agent, Limits, OutputContract, SessionHeader, SessionPrefix, SessionWriter, ToolSet};
 use crate::capability::{
-    Capability, DepthLimit, ModelChoice, OutputTokenLimit, Persona, StepLimit, ToolFilter, UnusableFilter,
+    Capability, DepthLimit, ModelChoice, OutputCheck, OutputSchema, OutputTokenLimit, Persona, Schema,
+    StepLimit, ToolFilter, UnusableFilter,
 };
 use crate::error::StartError;
 use crate::id::SessionId;
@@ -26,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) max_depth: u32,
     pub(crate) children: Children,
+    /// Check structured output against whole schemas.
+    pub(crate) validate_schemas: bool,
 }
 
 impl Default for Settings {
@@ -37,18 +41,36 @@ impl Default for Settings {
             limits: Limits::default(),
             max_depth: DEFAULT_MAX_DEPTH,
             children: Children::default(),
+            validate_schemas: false,
         }
     }
 }
 
+/// What a child has of its parent's conversation.
+#[derive(Default)]
+pub(crate) struct Inherited {
+    pub(crate) seed: SessionPrefix,
+    pub(crate) system_prompt: Option<Arc<str>>,
+}
+
+/// A child that is set up, and what its first turn begins with.
+pub(crate) struct Child {
+    pub(crate) agent: Agent,
+    pub(crate) notice: Option<&'static str>,
+}
+
+/// Tells a model where its parent's conversation ends.
+const FORK_NOTICE: &str = "You are a subagent. The conversation above is your parent's, for you to know what it \
+                           knows; its tasks are not yours, and it does not see what you do. Your own task follows: do \
+                           that and nothing else, yourself, and end with the result.";
+
 impl Settings {
-    /// The agent that is to work on the request, beginning with `seed`. Everything is checked before it is made.
-    pub(crate) fn agent(
+    /// The child that is to work on the request. Everything is checked before it is made.
+    pub(crate) fn child(
         &self,
         request: &mut StartRequest,
-        seed: &SessionPrefix,
-        system_prompt: Option<Arc<str>>,
-    ) -> Result<Agent, StartError> {
+        inherited: Inherited,
+    ) -> Result<Child, StartError> {
         let depth = request.depth();
         let parent = request.parent().cloned();
         let parent = parent.as_ref();
@@ -67,6 +89,10 @@ impl Settings {
         let max_steps = smallest(request.take::<StepLimit>(), parent.and_then(Parent::max_steps));
         let max_output_tokens: Option<NonZeroU32> =
             smallest(request.take::<OutputTokenLimit>(), parent.and_then(Parent::max_output_tokens));
+        let output = match request.take::<OutputSchema>() {
+            Some(schema) => Some(self.contract(&schema, request.output_check())?),
+            None => None,
+        };
 
         let mut header = SessionHeader::new(SessionId::new());
         header.parent = parent.map(|parent| parent.session_id().clone());
@@ -78,14 +104,36 @@ impl Settings {
         header.max_steps = max_steps;
         header.max_output_tokens = max_output_tokens;
         let mut agent = Agent::builder(model)
-            .session(SessionWriter::fork(seed, header))
+            .session(SessionWriter::fork(&inherited.seed, header))
             .tools(offered)
             .limits(self.limits.clone());
         let persona = request.take::<Persona>().map(Into::into);
-        if let Some(prompt) = persona.or_else(|| self.system_prompt.clone()).or(system_prompt) {
+        if let Some(prompt) = persona.or_else(|| self.system_prompt.clone()).or(inherited.system_prompt) {
             agent = agent.system_prompt(prompt);
         }
-        Ok(agent.build())
+        if let Some(output) = output {
+            agent = agent.output(output);
+        }
+        let notice = (!inherited.seed.is_empty()).then_some(FORK_NOTICE);
+        Ok(Child { agent: agent.build(), notice })
+    }
+}
+
+impl Settings {
+    fn contract(&self, schema: &Schema, check: Option<OutputCheck>) -> Result<OutputContract, StartError> {
+        let check = check.unwrap_or(OutputCheck::of::<serde_json::Value>());
+        if check.accepts_any() && !self.validate_schemas {
+            return Err(StartError::failed(ChildSetupError::UncheckedSchema));
+        }
+        let contract = OutputContract::new(schema, check);
+        #[cfg(feature = "jsonschema")]
+        if self.validate_schemas {
+            return contract.validated(schema).map_err(|error| StartError::InvalidValue {
+                capability: <OutputSchema as Capability>::NAME.to_owned(),
+                source: error.into(),
+            });
+        }
+        Ok(contract)
     }
 }
 

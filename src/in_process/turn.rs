@@ -4,7 +4,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Inbox, TurnOptions, TurnOutcome, UsageLedger};
+use crate::agent::{Agent, Inbox, TurnOptions, TurnOutcome};
 use crate::content::ContentBlock;
 use crate::result::Outcome;
 use crate::run::Settlement;
@@ -22,16 +22,15 @@ impl Turn {
     pub(super) fn begin(
         worker: Worker,
         prompt: Vec<ContentBlock>,
-        usage: UsageLedger,
+        options: TurnOptions,
         settlement: Settlement,
     ) -> Self {
         let inbox = Inbox::new();
         let stop = settlement.cancellation().token().child_token();
         let progress = settlement.progress();
-        let options = TurnOptions::new()
+        let options = options
             .cancellation(stop.clone())
             .inbox(inbox.clone())
-            .usage(usage)
             .on_update(move |update| progress.report(update));
         let task = tokio::spawn(async move {
             let mut worker = worker;
@@ -112,6 +111,7 @@ fn outcome(turn: TurnOutcome) -> Outcome {
         .with_output(turn.output)
         .with_usage(turn.usage)
         .with_undelivered(turn.undelivered);
+    outcome.structured = turn.structured;
     outcome.diagnostic = turn.diagnostic;
     outcome
 }

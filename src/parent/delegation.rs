@@ -1,8 +1,10 @@
 //! What an in-process child gets from its parent beside its place: tools, limits, and where usage is counted.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use super::Parent;
+use super::log::Log;
 use crate::agent::{CallingAgent, ToolContext, ToolSet, UsageLedger};
 use crate::capability::{Capability, ToolFilter};
 
@@ -78,6 +80,7 @@ impl From<&CallingAgent> for Parent {
             fields.max_steps = header.max_steps;
             fields.max_output_tokens = header.max_output_tokens;
             fields.usage = Some(agent.usage.clone());
+            fields.log = Some(Log(Arc::new(agent.session.clone())));
             fields.agent = Some(agent.clone());
         })
     }

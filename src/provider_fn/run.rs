@@ -50,6 +50,7 @@ impl<S: Presence> Run for FnRun<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Steerable for FnRun<Present> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.send(content)

@@ -7,14 +7,13 @@ use tracing::Instrument;
 use crate::error::message;
 use crate::result::Outcome;
 use crate::run::Settlement;
-use crate::stop_reason::StopReason;
 
 /// Runs the child in a task that settles its run, however it ends.
 pub(super) fn spawn<A: Into<Outcome>>(
     child: impl Future<Output = A> + Send + 'static,
     settlement: Settlement,
 ) -> JoinHandle<()> {
-    let settlement = SettleOnDrop(Some(settlement));
+    let settlement = settlement.held_by_task();
     let child = async move { child.await.into() };
     let task = async move {
         let outcome = AssertUnwindSafe(child).catch_unwind().await.unwrap_or_else(|payload| {
@@ -24,23 +23,4 @@ pub(super) fn spawn<A: Into<Outcome>>(
         settlement.settle(outcome);
     };
     tokio::spawn(task.in_current_span())
-}
-
-/// Where the task is ended before the child is done, by a disposal or with its runtime.
-struct SettleOnDrop(Option<Settlement>);
-
-impl SettleOnDrop {
-    fn settle(mut self, outcome: Outcome) {
-        if let Some(settlement) = self.0.take() {
-            settlement.settle(outcome);
-        }
-    }
-}
-
-impl Drop for SettleOnDrop {
-    fn drop(&mut self) {
-        if let Some(settlement) = self.0.take() {
-            settlement.settle(Outcome::new(StopReason::Aborted));
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 
 use super::Hub;
-use crate::capability::{Capabilities, CheckValue, DepthLimit};
+use crate::capability::{Capabilities, Capability, DepthLimit, OutputCheck, OutputSchema, ToolFilter};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
 use crate::error::{StartError, contain};
@@ -13,7 +13,7 @@ use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::request::RequestBody;
-use crate::run::{RunCell, Setup, first_uncarried, start_run};
+use crate::run::{Run, RunCell, Setup, first_uncarried, start_run};
 
 /// One registered provider.
 pub(crate) struct Entry<P> {
@@ -35,7 +35,7 @@ impl<P: Provider> Entry<P> {
     }
 
     /// The cell of a run that is to be started here.
-    pub(super) fn cell(&self, body: &RequestBody, check: Option<CheckValue>) -> Arc<RunCell> {
+    pub(super) fn cell(&self, body: &RequestBody, check: Option<OutputCheck>) -> Arc<RunCell> {
         let parent = body.parent.as_ref();
         let identity = RunInfo {
             run_id: body.run_id.unwrap_or_else(RunId::new),
@@ -50,9 +50,18 @@ impl<P: Provider> Entry<P> {
             identity,
             content: self.content,
             check,
-            structured_requested: body.values.contains(<crate::OutputSchema as crate::Capability>::NAME),
+            structured_requested: body.values.contains(<OutputSchema as Capability>::NAME),
         };
         RunCell::new(setup, Arc::clone(&self.hub))
+    }
+
+    /// Whether new runs may still come to be here.
+    pub(crate) fn check_open(&self) -> Result<(), StartError> {
+        if self.open.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            Err(StartError::Unregistered { provider: Arc::clone(&self.name) })
+        }
     }
 
     /// What is checked before the provider is asked: every refusal here leaves no trace.
@@ -60,9 +69,7 @@ impl<P: Provider> Entry<P> {
         if self.hub.is_closed() {
             return Err(StartError::ShutDown);
         }
-        if !self.open.load(Ordering::Acquire) {
-            return Err(StartError::Unregistered { provider: Arc::clone(&self.name) });
-        }
+        self.check_open()?;
         if let Some(capability) = body.values.asked_twice() {
             return Err(StartError::AskedTwice { capability });
         }
@@ -76,6 +83,12 @@ impl<P: Provider> Entry<P> {
                 capability: capability.to_owned(),
                 source: source.into(),
             });
+        }
+        // A restriction of the parent is never lost on the way down.
+        let restricted = body.parent.as_ref().is_some_and(|parent| parent.tool_filter().is_some());
+        if restricted && !supported.contains(ToolFilter::NAME) {
+            let provider = Arc::clone(&self.name);
+            return Err(StartError::InheritedRestriction { provider, capability: ToolFilter::NAME });
         }
         if body.prompt.is_empty() {
             return Err(StartError::EmptyPrompt);
@@ -114,7 +127,7 @@ pub(super) trait ErasedEntry: Send + Sync {
     fn provider_type(&self) -> &'static str;
     fn close(&self);
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-    fn cell_erased(&self, body: &RequestBody, check: Option<CheckValue>) -> Arc<RunCell>;
+    fn cell_erased(&self, body: &RequestBody, check: Option<OutputCheck>) -> Arc<RunCell>;
     fn start_erased(
         self: Arc<Self>,
         cell: Arc<RunCell>,
@@ -147,7 +160,7 @@ impl<P: Provider> ErasedEntry for Entry<P> {
         self
     }
 
-    fn cell_erased(&self, body: &RequestBody, check: Option<CheckValue>) -> Arc<RunCell> {
+    fn cell_erased(&self, body: &RequestBody, check: Option<OutputCheck>) -> Arc<RunCell> {
         self.cell(body, check)
     }
 
@@ -156,6 +169,6 @@ impl<P: Provider> ErasedEntry for Entry<P> {
         cell: Arc<RunCell>,
         body: RequestBody,
     ) -> BoxFuture<'static, Result<AnyRun, StartError>> {
-        Box::pin(async move { start_run(self, cell, body).await.map(AnyRun::new) })
+        Box::pin(async move { start_run(self, cell, body).await.map(Run::erase) })
     }
 }

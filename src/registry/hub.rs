@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 use super::listeners::Listeners;
+use super::slots::{Slot, Slots};
 use crate::error::{ResumeError, StartError, contain};
 use crate::event::{Event, RunEnded, RunInfo, RunStarted};
 use crate::id::RunId;
@@ -19,21 +21,29 @@ pub(crate) struct Hub {
     runs: Mutex<Runs>,
     tasks: TaskTracker,
     cancel_grace: Duration,
+    slots: Option<Slots>,
 }
 
 #[derive(Default)]
 struct Runs {
-    by_id: HashMap<RunId, Arc<RunCell>>,
+    by_id: HashMap<RunId, Listed>,
     closed: bool,
 }
 
+struct Listed {
+    cell: Arc<RunCell>,
+    /// Given up when the run is taken off the list.
+    slot: Option<Slot>,
+}
+
 impl Hub {
-    pub(super) fn new(cancel_grace: Duration) -> Self {
+    pub(super) fn new(cancel_grace: Duration, most_at_once: Option<NonZeroUsize>) -> Self {
         Self {
             listeners: Listeners::default(),
             runs: Mutex::default(),
             tasks: TaskTracker::new(),
             cancel_grace,
+            slots: most_at_once.map(Slots::new),
         }
     }
 
@@ -51,7 +61,25 @@ impl Hub {
         if runs.by_id.contains_key(&run_id) {
             return Err(RunRefused::Duplicate(run_id));
         }
-        runs.by_id.insert(run_id, Arc::clone(cell));
+        runs.by_id.insert(run_id, Listed { cell: Arc::clone(cell), slot: None });
+        Ok(())
+    }
+
+    /// Waits until a listed run may go on.
+    ///
+    /// # Errors
+    ///
+    /// Why it may not, when it is cancelled in the meantime.
+    pub(crate) async fn take_slot(&self, cell: &RunCell) -> Result<(), CancelCause> {
+        let Some(slots) = &self.slots else { return Ok(()) };
+        let slot = tokio::select! {
+            biased;
+            cause = cell.cancelled() => return Err(cause),
+            slot = slots.take(cell.identity.depth) => slot,
+        };
+        if let Some(listed) = lock(&self.runs).by_id.get_mut(&cell.identity.run_id) {
+            listed.slot = slot;
+        }
         Ok(())
     }
 
@@ -61,11 +89,11 @@ impl Hub {
     }
 
     pub(super) fn run(&self, id: RunId) -> Option<Arc<RunCell>> {
-        lock(&self.runs).by_id.get(&id).cloned()
+        lock(&self.runs).by_id.get(&id).map(|listed| Arc::clone(&listed.cell))
     }
 
     pub(super) fn runs(&self) -> Vec<Arc<RunCell>> {
-        lock(&self.runs).by_id.values().cloned().collect()
+        lock(&self.runs).by_id.values().map(|listed| Arc::clone(&listed.cell)).collect()
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -84,7 +112,7 @@ impl Hub {
             cell.cancel(CancelCause::Shutdown);
         }
         for cell in &runs {
-            cell.gone().await;
+            cell.gone_or_forsaken().await;
         }
         self.tasks.close();
         self.tasks.wait().await;

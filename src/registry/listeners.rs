@@ -33,6 +33,10 @@ impl Listeners {
                 tracing::error!(message, "a listener panicked; the others are told all the same");
             }
         }
+        // Those that unsubscribed meanwhile are dropped here, and what they hold is foreign code.
+        if let Err(message) = contain(|| drop(listeners)) {
+            tracing::error!(message, "a listener that had unsubscribed panicked while it was dropped");
+        }
     }
 
     pub(super) fn add(&self, listener: Arc<Listener>) -> Subscription {

@@ -8,8 +8,8 @@ use crate::provider::Provider;
 
 /// A provider's registration: a guard that derefs to the provider's [`ProviderHandle`].
 ///
-/// Dropping it unregisters the provider: no new runs start, and running children stay with their holders. A name
-/// that was registered again by others in the meantime is left alone.
+/// Dropping it unregisters the provider: no new runs start, a start under way fails, and running children stay with
+/// their holders. A name that was registered again by others in the meantime is left alone.
 #[must_use = "dropping a `Registration` unregisters the provider; keep it, or call `leave_registered`"]
 pub struct Registration<P: Provider> {
     handle: ProviderHandle<P>,

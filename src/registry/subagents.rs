@@ -70,7 +70,7 @@ impl Subagents {
         provider: P,
     ) -> Result<Registration<P>, RegisterError> {
         let name = name.into();
-        if name.is_empty() || name.trim() != &*name || name.contains(char::is_control) {
+        if name.is_empty() || name.trim() != &*name || name.contains(is_unseen) {
             return Err(RegisterError::InvalidName { name });
         }
         if self.0.hub.is_closed() {
@@ -89,7 +89,8 @@ impl Subagents {
         Ok(registration)
     }
 
-    /// Unregisters the provider of this name: no new runs start, and running children stay with their holders.
+    /// Unregisters the provider of this name: no new runs start, a start under way fails, and running children stay
+    /// with their holders.
     /// Returns whether there was one.
     #[expect(clippy::must_use_candidate, reason = "who unregisters need not care whether there was one")]
     pub fn unregister(&self, name: &str) -> bool {
@@ -174,7 +175,8 @@ impl Subagents {
     }
 
     /// Refuses new runs and registrations, cancels every live run, and waits until all have settled and every
-    /// disposal in the background has ended. Handles that their holders keep stay with them.
+    /// disposal in the background has ended. Handles that their holders keep stay with them, and so does a start that
+    /// nobody polls any more: it is given up after a while, and fails when it is polled again.
     ///
     /// # Cancel safety
     ///
@@ -196,6 +198,14 @@ impl Subagents {
         self.0.hub.listeners.tell(|| Event::ProviderRemoved { provider: Arc::clone(removed.name()) });
         true
     }
+}
+
+/// Control characters, line breaks, and characters without a shape of their own, by which two names could look
+/// alike. Joiners are left: scripts and emoji need them.
+fn is_unseen(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 impl Default for Subagents {

@@ -91,6 +91,19 @@ pub enum MismatchedCapabilities {
     },
 }
 
+impl MismatchedCapabilities {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotAsked { .. } => "CAPABILITY_NOT_ASKED",
+            Self::LeftOut { .. } => "CAPABILITY_LEFT_OUT",
+            Self::OtherType { .. } => "OTHER_CAPABILITY_TYPE",
+            Self::Malformed { .. } => "INVALID_VALUE",
+        }
+    }
+}
+
 /// The portable part of a request: all but its parent and its cancellation token.
 #[derive(Serialize)]
 struct Written<'a> {
@@ -145,7 +158,7 @@ impl<Caps> Serialize for Request<Caps> {
 /// A namespaced capability is checked when the request is started.
 impl<'de> Deserialize<'de> for Request<Unchecked> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = Read::deserialize(deserializer)?;
+        let read = deserializer.deserialize_map(FromObject)?;
         Ok(Self::from_body(RequestBody {
             prompt: read.prompt.0,
             agent_type: read.agent_type.map(Into::into),
@@ -156,6 +169,21 @@ impl<'de> Deserialize<'de> for Request<Unchecked> {
             cancellation: None,
             values: read.capabilities,
         }))
+    }
+}
+
+/// Objects only: derived code would take a list for the fields in their order, too.
+struct FromObject;
+
+impl<'de> Visitor<'de> for FromObject {
+    type Value = Read;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request: an object with a `prompt`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Read, A::Error> {
+        Read::deserialize(serde::de::value::MapAccessDeserializer::new(map))
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{RequestBody, Values};
-use crate::capability::Capability;
+use crate::capability::{Capability, OutputCheck};
 use crate::content::{ContentBlock, joined_text};
 use crate::id::RunId;
 use crate::parent::Parent;
@@ -22,17 +22,6 @@ pub struct StartRequest {
 }
 
 impl StartRequest {
-    pub(crate) fn new(cell: Arc<RunCell>, body: RequestBody) -> Self {
-        cell.expect_taken(body.values.untaken());
-        Self {
-            cell,
-            prompt: body.prompt,
-            parent: body.parent,
-            idempotency_key: body.idempotency_key,
-            values: body.values,
-        }
-    }
-
     /// The run's id.
     #[must_use]
     pub fn run_id(&self) -> RunId {
@@ -113,10 +102,22 @@ impl StartRequest {
         self.cell.first_ignored()
     }
 
-    /// The same request once more, for a wrapper that starts more than one child. What an earlier attempt took
-    /// does not count for this one.
+    /// How to tell whether a structured value fits the type that was asked for; `None` where no type was. It speaks
+    /// of the type alone: the schema is the value of [`OutputSchema`](crate::OutputSchema).
+    #[must_use]
+    pub fn output_check(&self) -> Option<OutputCheck> {
+        self.cell.check
+    }
+
+    /// The same request once more, for a wrapper that starts one child after the other. What an earlier child took
+    /// does not count for this one, and what it said is not this one's output.
+    ///
+    /// Once the provider's `start` has returned, wait for [`Settlement::published`](crate::Settlement::published)
+    /// first, and look at [`first_untaken`](Self::first_untaken) when the child has started: the seam looks at the
+    /// first start alone.
     #[must_use]
     pub fn attempt(&self) -> Self {
+        self.cell.forget_streamed();
         self.cell.expect_taken(self.values.untaken());
         Self {
             cell: Arc::clone(&self.cell),
@@ -124,6 +125,21 @@ impl StartRequest {
             parent: self.parent.clone(),
             idempotency_key: self.idempotency_key.clone(),
             values: self.values.clone(),
+        }
+    }
+}
+
+// Not a function of the type: the compiler would offer it to who has no business to make one.
+impl RunCell {
+    /// What the provider of this run receives.
+    pub(crate) fn start_request(self: &Arc<Self>, body: RequestBody) -> StartRequest {
+        self.expect_taken(body.values.untaken());
+        StartRequest {
+            cell: Arc::clone(self),
+            prompt: body.prompt,
+            parent: body.parent,
+            idempotency_key: body.idempotency_key,
+            values: body.values,
         }
     }
 }

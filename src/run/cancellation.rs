@@ -68,6 +68,8 @@ pub enum CancelCause {
     Dropped,
     /// `Subagents` is shutting down.
     Shutdown,
+    /// The Tokio runtime that the run lived on has shut down, and its child went with it.
+    RuntimeGone,
 }
 
 impl CancelCause {
@@ -91,6 +93,7 @@ impl fmt::Display for CancelCause {
             Self::Disposed => f.write_str("disposed before it settled"),
             Self::Dropped => f.write_str("its handle was dropped"),
             Self::Shutdown => f.write_str("the subagents are shutting down"),
+            Self::RuntimeGone => f.write_str("its Tokio runtime has shut down"),
         }
     }
 }

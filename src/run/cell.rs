@@ -1,8 +1,11 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod runtime;
+mod traffic;
+
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -12,19 +15,20 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::CancelCause;
+use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
 use super::transcript::Transcript;
-use super::updates::{UpdateLog, Updates};
-use crate::capability::CheckValue;
-use crate::content::{ContentBlock, ContentKinds};
-use crate::error::{RunFault, SteerError};
+use super::updates::UpdateLog;
+use crate::agent::is_empty_message;
+use crate::capability::OutputCheck;
+use crate::content::ContentKinds;
+use crate::error::RunFault;
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
-use crate::update::Update;
 
 /// How a run ended: with an outcome, or without one.
 pub(crate) type Verdict = Result<Outcome, RunFault>;
@@ -46,7 +50,7 @@ pub(crate) enum Phase {
 pub(crate) struct Setup {
     pub(crate) identity: RunInfo,
     pub(crate) content: ContentKinds,
-    pub(crate) check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     pub(crate) structured_requested: bool,
 }
 
@@ -56,7 +60,7 @@ pub(crate) struct RunCell {
     pub(crate) content: ContentKinds,
     pub(crate) structured_requested: bool,
     pub(crate) hub: Arc<Hub>,
-    check: Option<CheckValue>,
+    pub(crate) check: Option<OutputCheck>,
     runtime: OnceLock<Handle>,
     token: OnceLock<CancellationToken>,
     cancelled: Notify,
@@ -135,6 +139,7 @@ impl RunCell {
             state.phase = if parked.is_some() { Phase::Ending } else { Phase::Live };
             parked
         };
+        self.done.notify_waiters();
         if let Some(verdict) = parked {
             self.end(verdict);
         }
@@ -150,6 +155,8 @@ impl RunCell {
                     if state.verdict.is_none() {
                         state.verdict = Some(verdict);
                     }
+                    drop(state);
+                    self.done.notify_waiters();
                     return;
                 }
                 Phase::Live => state.phase = Phase::Ending,
@@ -166,17 +173,19 @@ impl RunCell {
     }
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
-    pub(super) fn abandon(&self) {
-        let (verdict, tokens, watchers) = {
+    pub(crate) fn abandon(&self) {
+        let (verdict, tokens, watchers, readers) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
-            (state.verdict.take(), std::mem::take(&mut state.watches), state.updates.close())
+            let tokens = std::mem::take(&mut state.watches);
+            (state.verdict.take(), tokens, state.updates.close(), state.messages.stop())
         };
         drop((verdict, tokens));
         wake(watchers);
+        wake(readers);
         self.hub.remove_run(self.identity.run_id);
         self.done.notify_waiters();
     }
@@ -221,16 +230,14 @@ impl RunCell {
             outcome.stop_reason = cause.stop_reason();
             outcome.diagnostic.get_or_insert_with(|| cause.to_string());
         }
-        if outcome.output.is_empty() && !streamed.is_empty() {
+        if is_empty_message(&outcome.output) {
             outcome.output = streamed.into();
         }
         if outcome.stop_reason == StopReason::Completed && self.structured_requested {
             let run_id = self.identity.run_id;
             let Some(value) = &outcome.structured else { return Err(RunFault::MissingValue { run_id }) };
             if let Some(check) = self.check {
-                // A `Deserialize` impl is foreign code too.
-                let checked = crate::error::contain(|| check(value)).unwrap_or_else(Err);
-                checked.map_err(|reason| RunFault::WrongValue { run_id, reason })?;
+                check.check(value).map_err(|reason| RunFault::WrongValue { run_id, reason })?;
             }
         }
         Ok(outcome)
@@ -265,6 +272,48 @@ impl RunCell {
         }
     }
 
+    /// Returns once the run is settled as far as it can be before it is published. A cancelled one is within the
+    /// grace.
+    pub(super) async fn parked(&self) {
+        loop {
+            let done = self.done.notified();
+            if lock(&self.state).verdict.is_some() || self.phase() == Phase::Abandoned {
+                return;
+            }
+            done.await;
+        }
+    }
+
+    /// Returns once the run has settled or its start was given up. A start that nobody polls any more cannot end by
+    /// itself: it is given up when it had the grace twice.
+    pub(crate) async fn gone_or_forsaken(&self) {
+        let patience = async {
+            self.pass(self.hub.cancel_grace().saturating_mul(2).saturating_add(Duration::from_secs(1))).await;
+            // Where there is no timer, whoever polls the start has at least a turn to do so.
+            tokio::task::yield_now().await;
+            if self.phase() != Phase::Starting {
+                self.gone().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.gone() => {}
+            () = patience => self.abandon(),
+        }
+    }
+
+    /// Returns once the run is published, `true`, or its start was given up, `false`.
+    pub(super) async fn published(&self) -> bool {
+        loop {
+            let changed = self.done.notified();
+            match self.phase() {
+                Phase::Starting | Phase::Publishing => changed.await,
+                Phase::Live | Phase::Ending | Phase::Done => return true,
+                Phase::Abandoned => return false,
+            }
+        }
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         lock(&self.state).phase
     }
@@ -296,7 +345,7 @@ impl RunCell {
         self.spawn(async move {
             tokio::select! {
                 () = guard.0.gone() => {}
-                () = tokio::time::sleep(grace) => {}
+                () = guard.0.pass(grace) => {}
             }
         });
     }
@@ -305,11 +354,11 @@ impl RunCell {
         lock(&self.state).cancel.clone()
     }
 
-    pub(super) async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) -> CancelCause {
         loop {
             let cancelled = self.cancelled.notified();
-            if self.cancel_cause().is_some() {
-                return;
+            if let Some(cause) = self.cancel_cause() {
+                return cause;
             }
             cancelled.await;
         }
@@ -337,95 +386,12 @@ impl RunCell {
         self.spawn(async move {
             let passed = tokio::select! {
                 () = cell.gone() => false,
-                () = tokio::time::sleep(limit) => true,
+                () = cell.pass(limit) => true,
             };
             if passed {
                 cell.cancel(CancelCause::TimeLimit);
             }
         });
-    }
-
-    // ---- the runtime that the run lives on
-
-    pub(super) fn enter(&self, runtime: Handle) {
-        self.runtime.get_or_init(|| runtime);
-    }
-
-    /// Spawns on the run's own runtime; `Subagents::shutdown` waits for it.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = self.runtime.get() {
-            self.hub.spawn_on(task, runtime);
-        }
-    }
-
-    // ---- progress
-
-    pub(super) fn report(&self, update: Update) {
-        // Blocks of a provider's own are foreign code: what is no longer kept is dropped outside of the lock.
-        let (watchers, dropped) = {
-            let mut state = lock(&self.state);
-            if state.is_over() {
-                return;
-            }
-            state.last_activity = Some(Instant::now());
-            state.transcript.record(&update);
-            state.updates.push(update)
-        };
-        wake(watchers);
-        drop(dropped);
-    }
-
-    pub(super) fn watch_updates(&self) -> u64 {
-        lock(&self.state).updates.add_watcher()
-    }
-
-    pub(super) fn unwatch_updates(&self, watcher: u64) {
-        let waker = lock(&self.state).updates.remove_watcher(watcher);
-        drop(waker);
-    }
-
-    pub(super) fn poll_update(
-        &self,
-        next: u64,
-        watcher: u64,
-        waker: &Waker,
-    ) -> Poll<Option<<Updates as futures::Stream>::Item>> {
-        lock(&self.state).updates.poll(next, watcher, waker)
-    }
-
-    // ---- messages for the child
-
-    pub(super) fn open_inbox(&self) -> u32 {
-        lock(&self.state).messages.open()
-    }
-
-    pub(super) fn accept_message(&self, inbox: u32, content: Vec<ContentBlock>) -> Result<(), SteerError> {
-        let reader = {
-            let mut state = lock(&self.state);
-            if state.takes_no_message() {
-                return Err(SteerError::Settled);
-            }
-            state.messages.accept(inbox, content)?
-        };
-        if let Some(reader) = reader {
-            reader.wake();
-        }
-        Ok(())
-    }
-
-    pub(super) fn take_message(&self, inbox: u32) -> Option<Vec<ContentBlock>> {
-        lock(&self.state).messages.take(inbox)
-    }
-
-    pub(super) fn poll_message(&self, inbox: u32, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
-        let mut state = lock(&self.state);
-        let over = state.takes_no_message();
-        state.messages.poll(inbox, over, waker)
-    }
-
-    pub(super) fn close_inbox(&self, inbox: u32) {
-        let reader = lock(&self.state).messages.close(inbox);
-        drop(reader);
     }
 
     // ---- capability values
@@ -466,14 +432,5 @@ impl State {
 fn wake<Id>(waiting: Vec<(Id, Waker)>) {
     for (_, waker) in waiting {
         waker.wake();
-    }
-}
-
-/// Settles the run when it is dropped, unless it is settled.
-pub(super) struct ForceOnDrop(pub(super) Arc<RunCell>);
-
-impl Drop for ForceOnDrop {
-    fn drop(&mut self) {
-        self.0.force();
     }
 }

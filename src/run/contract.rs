@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 
 use super::{Presence, Present, Settlement};
 use crate::content::ContentBlock;
+use crate::erased::AnyRun;
 use crate::error::{DisposeError, ResumeError, SteerError};
 
 /// What a provider starts: a running child.
@@ -107,6 +108,12 @@ pub trait Run: Send + Sync + Sized + 'static {
     fn dispose_boxed(self) -> BoxFuture<'static, Result<(), DisposeError>> {
         Box::pin(self.dispose())
     }
+
+    /// The run with its type forgotten; an erased run stays the one that it is.
+    #[doc(hidden)]
+    fn erase(self) -> AnyRun {
+        AnyRun::new(self)
+    }
 }
 
 /// A run that takes messages while it is live.
@@ -117,7 +124,7 @@ pub trait Run: Send + Sync + Sized + 'static {
 /// cancelled or failed run did not deliver is listed in its [`Outcome::undelivered`](crate::Outcome). Where the
 /// child takes no more messages, answer [`SteerError::Settled`].
 #[diagnostic::on_unimplemented(
-    message = "a run of `{Self}` cannot be steered",
+    message = "run `{Self}` cannot be steered",
     label = "`{Self}` does not have the runtime capability `Steerable`",
     note = "start the work on a provider whose runs implement `Steerable`, or say it all in the prompt",
     note = "an erased run is narrowed first, with `into_steerable()`"
@@ -144,7 +151,7 @@ pub trait Steerable: Run<Steer = Present> {
 /// Every limit, filter, persona and output type of the first request stays in force. The follow-up ends with its
 /// own `settlement`.
 #[diagnostic::on_unimplemented(
-    message = "a run of `{Self}` cannot be resumed",
+    message = "run `{Self}` cannot be resumed",
     label = "`{Self}` does not have the runtime capability `Resumable`",
     note = "start the work on a provider whose runs implement `Resumable`, or start a new run",
     note = "an erased run is narrowed first, with `into_resumable()`"

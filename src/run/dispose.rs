@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
+use tokio::sync::oneshot;
 
 use super::{Run, RunCell};
 use crate::error::{DisposeError, contain, message};
@@ -62,6 +63,17 @@ pub(super) fn reap<R: Run>(run: R, cell: &Arc<RunCell>) {
     Disposal::new(run, Arc::clone(cell)).go_on_in_background();
 }
 
+/// Disposes of a run in the background, on its own runtime; the future is ready when that is over. Dropping it stops
+/// the waiting alone.
+pub(super) fn dispose_in_background<R: Run>(
+    run: R,
+    cell: &Arc<RunCell>,
+) -> impl Future<Output = ()> + use<R> {
+    let (over, wait) = oneshot::channel::<()>();
+    Disposal::new(run, Arc::clone(cell)).in_background(Some(over));
+    async { drop(wait.await) }
+}
+
 /// A disposal under way. Dropped before its end, because no runtime is left, it drops the run, whose own drop ends
 /// the child.
 struct Disposal {
@@ -71,6 +83,7 @@ struct Disposal {
 
 impl Disposal {
     fn new<R: Run>(run: R, cell: Arc<RunCell>) -> Self {
+        let _entered = cell.enter_own_runtime();
         let future = contain(|| run.dispose_boxed())
             .unwrap_or_else(|message| Box::pin(std::future::ready(Err(DisposeError::Panicked { message }))));
         Self { future: Some(future), cell }
@@ -78,13 +91,18 @@ impl Disposal {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DisposeError>> {
         let Some(future) = &mut self.future else { return Poll::Ready(Ok(())) };
+        let _entered = self.cell.enter_own_runtime();
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(polled) => polled,
             Err(payload) => Poll::Ready(Err(DisposeError::Panicked { message: message(payload) })),
         }
     }
 
-    fn go_on_in_background(mut self) {
+    fn go_on_in_background(self) {
+        self.in_background(None);
+    }
+
+    fn in_background(mut self, over: Option<oneshot::Sender<()>>) {
         let cell = Arc::clone(&self.cell);
         cell.spawn(async move {
             if let Err(error) = std::future::poll_fn(|context| self.poll(context)).await {
@@ -94,6 +112,8 @@ impl Disposal {
                     "a child was not disposed of in the background"
                 );
             }
+            drop(self);
+            drop(over);
         });
     }
 }

@@ -105,17 +105,14 @@ impl Messages {
         self.opened
     }
 
+    pub(super) fn is_closed(&self, id: u32) -> bool {
+        self.closed.contains(&id)
+    }
+
     /// Accepts a message, and returns whom to wake, outside of any lock.
-    pub(super) fn accept(
-        &mut self,
-        id: u32,
-        content: Vec<ContentBlock>,
-    ) -> Result<Option<Waker>, SteerError> {
-        if self.closed.contains(&id) {
-            return Err(SteerError::Settled);
-        }
+    pub(super) fn accept(&mut self, id: u32, content: Vec<ContentBlock>) -> Option<Waker> {
         self.accepted.push_back((id, content));
-        Ok(self.stop_waiting(id))
+        self.stop_waiting(id)
     }
 
     pub(super) fn take(&mut self, id: u32) -> Option<Vec<ContentBlock>> {
@@ -123,15 +120,25 @@ impl Messages {
         self.accepted.remove(at).map(|(_, content)| content)
     }
 
-    /// The next message of the inbox; `None` where none is there and `over` says that none can come.
-    pub(super) fn poll(&mut self, id: u32, over: bool, waker: &Waker) -> Poll<Option<Vec<ContentBlock>>> {
+    /// The next message of the inbox; `None` where none is there and `over` says that none can come. Otherwise keeps
+    /// `waker` and leaves the earlier one in its place, to be dropped outside of any lock.
+    pub(super) fn poll(
+        &mut self,
+        id: u32,
+        over: bool,
+        waker: &mut Option<Waker>,
+    ) -> Poll<Option<Vec<ContentBlock>>> {
         let message = self.take(id);
         if message.is_some() || over {
             return Poll::Ready(message);
         }
         match self.waiting.iter_mut().find(|(waiting, _)| *waiting == id) {
-            Some((_, earlier)) => earlier.clone_from(waker),
-            None => self.waiting.push((id, waker.clone())),
+            Some((_, earlier)) => {
+                if let Some(waker) = waker {
+                    std::mem::swap(earlier, waker);
+                }
+            }
+            None => self.waiting.extend(waker.take().map(|waker| (id, waker))),
         }
         Poll::Pending
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::dispose::reap;
 use super::steer::steer;
 use super::{
-    CancelCause, Cancellation, Collected, Dispose, Run, RunCell, Settled, Steer, Steerable, Updates,
+    CancelCause, Cancellation, Collected, Dispose, FollowUp, Resume, ResumedWhileLive, Run, RunCell, Settled,
+    Steer, Steerable, Updates,
 };
 use crate::error::RunFault;
 use crate::event::RunInfo;
@@ -88,16 +89,19 @@ impl<R: Run, O> Live<R, O> {
     ///
     /// # Errors
     ///
-    /// The handle itself when the time has passed; the run goes on.
+    /// The handle itself when the time has passed; the run goes on. Where there is no timer, on a Tokio runtime built
+    /// without one, no time passes: the handle of a live run comes back at once.
     ///
     /// # Cancel safety
     ///
     /// As [`settle`](Self::settle).
     pub async fn settle_within(self, limit: Duration) -> Result<Settled<R, O>, Self> {
-        match tokio::time::timeout(limit, self.cell.settled()).await {
-            Ok(_) => Ok(self.into_settled()),
-            Err(_) => Err(self),
-        }
+        let settled = tokio::select! {
+            biased;
+            () = self.cell.gone() => true,
+            () = self.cell.pass(limit) => false,
+        };
+        if settled { Ok(self.into_settled()) } else { Err(self) }
     }
 
     /// Waits until the run has settled and disposes of its child: the whole way, on every path.
@@ -157,6 +161,14 @@ impl<R: Run, O> Live<R, O> {
         R: Steerable,
     {
         steer(self.run.as_ref(), &self.cell, message.into())
+    }
+
+    #[doc(hidden)]
+    pub fn resume(self, _follow_up: impl Into<FollowUp>) -> Resume<R, O>
+    where
+        R: ResumedWhileLive,
+    {
+        R::impossible()
     }
 
     pub(crate) fn into_parts(mut self) -> (Option<R>, Arc<RunCell>) {

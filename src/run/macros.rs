@@ -10,7 +10,7 @@ macro_rules! steerable {
             content: ::std::vec::Vec<$crate::ContentBlock>,
             _proof: $crate::Present,
         ) -> ::std::result::Result<(), $crate::SteerError> {
-            <Self as $crate::Steerable>::send_message(self, content).await
+            $crate::KeepsSteerable::send_message_boxed(self, content).await
         }
     };
 }
@@ -44,7 +44,7 @@ macro_rules! resumable {
             settlement: $crate::Settlement,
             _proof: $crate::Present,
         ) -> ::std::result::Result<(), $crate::ResumeError> {
-            <Self as $crate::Resumable>::resume(self, content, settlement).await
+            $crate::KeepsResumable::resume_boxed(self, content, settlement).await
         }
     };
 }

@@ -1,17 +1,15 @@
 use std::fmt;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::start::{AbandonOnDrop, first_uncarried, watch};
-use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled, Settlement};
+use super::start::{AbandonOnDrop, first_uncarried, watch, within_grace};
+use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled, timer};
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
 
@@ -66,7 +64,11 @@ async fn begin<R: Resumable, O>(
     if follow_up.cancellation.as_ref().is_some_and(CancellationToken::is_cancelled) {
         return Err(ResumeError::Cancelled { run_id, cause: CancelCause::Token });
     }
-    cell.enter(Handle::try_current().map_err(|_| ResumeError::NoRuntime)?);
+    let runtime = Handle::try_current().map_err(|_| ResumeError::NoRuntime)?;
+    if follow_up.time_limit.is_some() && !timer::is_there() {
+        return Err(ResumeError::NoTimer);
+    }
+    cell.enter(runtime);
     cell.hub.add_run(cell)?;
     let _unpublished = AbandonOnDrop(Arc::clone(cell));
     if let Some(token) = follow_up.cancellation {
@@ -75,20 +77,20 @@ async fn begin<R: Resumable, O>(
     if let Some(limit) = follow_up.time_limit {
         cell.limit_time(limit);
     }
+    cell.hub.take_slot(cell).await.map_err(|cause| ResumeError::Cancelled { run_id, cause })?;
     let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
-    let settlement = Settlement::new(Arc::clone(cell));
-    let resume = AssertUnwindSafe(async { run.resume(content, settlement).await }).catch_unwind();
-    let given_up = async {
-        cell.cancelled().await;
-        tokio::time::sleep(cell.hub.cancel_grace()).await;
-    };
-    let resumed = tokio::select! {
-        biased;
-        resumed = resume => resumed,
-        () = given_up => Ok(Err(ResumeError::failed("the resumption went on after it was cancelled"))),
-    };
+    let settlement = cell.settlement();
+    let resume = async { run.resume(content, settlement).await };
+    let given_up = || ResumeError::failed("the resumption went on after it was cancelled");
+    let resumed = within_grace(cell, pin!(Some(resume))).await;
+    let resumed = resumed.map(|resumed| resumed.unwrap_or_else(|| Err(given_up())));
     match (resumed, cell.cancel_cause()) {
-        (Ok(Ok(())), _) => cell.publish().map_err(|cause| ResumeError::Cancelled { run_id, cause }),
+        (Ok(Ok(())), _) => {
+            let Err(cause) = cell.publish() else { return Ok(()) };
+            // The child took the follow-up all the same: it stops before the run is as settled as it was.
+            cell.parked().await;
+            Err(ResumeError::Cancelled { run_id, cause })
+        }
         (_, Some(cause)) => Err(ResumeError::Cancelled { run_id, cause }),
         (Ok(Err(error)), None) => Err(error),
         (Err(payload), None) => Err(ResumeError::Panicked { message: message(payload) }),

@@ -2,13 +2,18 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use super::dispose::reap;
 use super::resume::resume;
-use super::{Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Updates};
+use super::{
+    Collected, Dispose, FollowUp, Resumable, Resume, Run, RunCell, Steer, SteeredOnceSettled, Updates,
+};
 use crate::capability::StructuredOutput;
 use crate::error::{RunFault, StructuredError};
 use crate::event::RunInfo;
 use crate::id::RunId;
+use crate::request::Prompt;
 use crate::result::SubagentResult;
 
 /// A settled run: its result, and a child that can be resumed or disposed of.
@@ -64,8 +69,8 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// [`RunFault`] when the provider broke its promise, so that there is no result. A child's own failure is a
     /// result.
-    pub fn result(&self) -> Result<&SubagentResult<O>, &RunFault> {
-        self.result.as_ref()
+    pub fn result(&self) -> Result<&SubagentResult<O>, RunFault> {
+        self.result.as_ref().map_err(Clone::clone)
     }
 
     /// The structured value that the request asked for. A completed run has it.
@@ -74,12 +79,13 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// [`StructuredError`] when the run did not complete or has no result, or when a request that was checked at
     /// run time carried no schema.
-    pub fn structured(&self) -> Result<O::Value, StructuredError>
+    pub fn structured<T>(&self) -> Result<T, StructuredError>
     where
-        O: StructuredOutput<R>,
+        T: DeserializeOwned,
+        O: StructuredOutput<R, Value = T>,
     {
         match &self.result {
-            Ok(result) => result.decode::<O::Value>(),
+            Ok(result) => result.decode::<T>(),
             Err(fault) => Err(StructuredError::Fault(fault.clone())),
         }
     }
@@ -105,6 +111,14 @@ impl<R: Run, O> Settled<R, O> {
         R: Resumable,
     {
         resume(self, follow_up.into())
+    }
+
+    #[doc(hidden)]
+    pub fn send_message(&self, _message: impl Into<Prompt>) -> Steer<'_>
+    where
+        R: SteeredOnceSettled,
+    {
+        R::impossible()
     }
 
     /// Ends the child and waits until it is quiescent.

@@ -1,8 +1,9 @@
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -11,9 +12,10 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{CancelCause, Live, Run, RunCell, Settlement};
+use super::dispose::dispose_in_background;
+use super::{CancelCause, Live, Run, RunCell, timer};
 use crate::content::{ContentBlock, ContentKind, ContentKinds};
-use crate::error::StartError;
+use crate::error::{StartError, contain, message};
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
@@ -108,6 +110,9 @@ pub(crate) async fn start_run<P: Provider>(
     if tokens.iter().flatten().any(CancellationToken::is_cancelled) {
         return Err(StartError::Cancelled { run_id, cause: CancelCause::Token });
     }
+    if body.time_limit.is_some() && !timer::is_there() {
+        return Err(StartError::NoTimer);
+    }
     cell.hub.add_run(&cell)?;
     // Wakes whoever waits on a run that never came to be, at whichever line this future ends or is dropped.
     let unpublished = AbandonOnDrop(Arc::clone(&cell));
@@ -117,57 +122,78 @@ pub(crate) async fn start_run<P: Provider>(
     if let Some(limit) = body.time_limit {
         cell.limit_time(limit);
     }
-    let run = provider_start(&entry, &cell, body).await?;
-    let refused = match cell.first_ignored() {
-        Some(capability) => {
-            Some(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability })
-        }
-        None => cell.publish().err().map(|cause| StartError::Cancelled { run_id, cause }),
-    };
+    cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
+    let request = cell.start_request(body);
+    let run = provider_start(&entry, &cell, request).await?;
+    let Err(refused) = publish(&entry, &cell) else { return Ok(run) };
+    // A disposal may rely on the child's having been told.
+    cell.cancel(CancelCause::Disposed);
+    // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.
+    let disposed = dispose_in_background(run, &cell);
     drop(unpublished);
-    let Some(refused) = refused else { return Ok(run) };
-    match AssertUnwindSafe(run.dispose_boxed()).catch_unwind().await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            tracing::warn!(%run_id, error = &error as &dyn std::error::Error, "a child that came to be too late was not disposed of");
-        }
-        Err(payload) => {
-            let message = crate::error::message(payload);
-            tracing::warn!(%run_id, message, "a provider panicked while it disposed of a child that came to be too late");
-        }
-    }
+    disposed.await;
     Err(refused)
+}
+
+/// Publishes the run, unless it must not come to be after all.
+fn publish<P: Provider>(entry: &Entry<P>, cell: &Arc<RunCell>) -> Result<(), StartError> {
+    let run_id = cell.identity.run_id;
+    if let Some(capability) = cell.first_ignored() {
+        return Err(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability });
+    }
+    // The provider may have been unregistered while it was starting the child.
+    entry.check_open()?;
+    cell.publish().map_err(|cause| StartError::Cancelled { run_id, cause })
 }
 
 /// Calls the provider; a panic is contained, and a cancelled start has the grace to end by itself.
 async fn provider_start<P: Provider>(
     entry: &Arc<Entry<P>>,
     cell: &Arc<RunCell>,
-    body: RequestBody,
+    request: StartRequest,
 ) -> Result<P::Run, StartError> {
     let run_id = cell.identity.run_id;
-    let request = StartRequest::new(Arc::clone(cell), body);
-    let settlement = Settlement::new(Arc::clone(cell));
-    let start = AssertUnwindSafe(async { entry.provider.start(request, settlement).await }).catch_unwind();
-    let given_up = async {
-        cell.cancelled().await;
-        tokio::time::sleep(cell.hub.cancel_grace()).await;
+    let panicked = |message| StartError::Panicked { provider: Arc::clone(&entry.name), run_id, message };
+    let start = match contain(|| entry.provider.start(request, cell.settlement())) {
+        Ok(start) => start,
+        Err(message) => return Err(panicked(message)),
     };
-    let started = tokio::select! {
-        biased;
-        started = start => started,
-        () = given_up => Ok(Err(StartError::failed("the start went on after it was cancelled"))),
-    };
+    let given_up = || StartError::failed("the start went on after it was cancelled");
+    let started = within_grace(cell, pin!(Some(start))).await;
+    let started = started.map(|started| started.unwrap_or_else(|| Err(given_up())));
     match (started, cell.cancel_cause()) {
         (Ok(Ok(run)), _) => Ok(run),
         (_, Some(cause)) => Err(StartError::Cancelled { run_id, cause }),
         (Ok(Err(error)), None) => Err(error.of_run(&entry.name, run_id)),
-        (Err(payload), None) => Err(StartError::Panicked {
-            provider: Arc::clone(&entry.name),
-            run_id,
-            message: crate::error::message(payload),
-        }),
+        (Err(payload), None) => Err(panicked(message(payload))),
     }
+}
+
+/// What the provider's future returns, or its panic; `None` when it was cancelled and went on beyond the grace. Either
+/// way the future is dropped, and a panic in that is contained as well.
+pub(super) async fn within_grace<F: Future>(
+    cell: &RunCell,
+    mut future: Pin<&mut Option<F>>,
+) -> Result<Option<F::Output>, Box<dyn Any + Send>> {
+    let output = std::future::poll_fn(|context| match future.as_mut().as_pin_mut() {
+        Some(future) => future.poll(context).map(Some),
+        None => Poll::Ready(None),
+    });
+    let given_up = async {
+        cell.cancelled().await;
+        // Most starts are not cancelled: the timer has no place in their box.
+        Box::pin(cell.pass(cell.hub.cancel_grace())).await;
+    };
+    let output = tokio::select! {
+        biased;
+        output = AssertUnwindSafe(output).catch_unwind() => output,
+        () = given_up => Ok(None),
+    };
+    if let Err(message) = contain(|| future.set(None)) {
+        let run_id = cell.identity.run_id;
+        tracing::warn!(%run_id, message, "a provider panicked while what it had begun was dropped");
+    }
+    output
 }
 
 /// The first block of `content` that is not carried.
@@ -194,9 +220,18 @@ struct CancelOnWake(Weak<RunCell>);
 impl Wake for CancelOnWake {
     fn wake(self: Arc<Self>) {
         if let Some(cell) = self.0.upgrade() {
-            let cancelled = Arc::clone(&cell);
-            cell.spawn(async move { cancelled.cancel(CancelCause::Token) });
+            let cancelled = CancelOnDrop(Arc::clone(&cell));
+            cell.spawn(async move { drop(cancelled) });
         }
+    }
+}
+
+/// Cancels the run in its task, or at once where no runtime is left to run it.
+struct CancelOnDrop(Arc<RunCell>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel(CancelCause::Token);
     }
 }
 

@@ -28,6 +28,7 @@ impl Transcript {
     pub(super) fn last_message(&self) -> String {
         match &self.complete {
             Some(complete) if self.current.is_blank() => complete.to_text(),
+            None if self.current.is_blank() => String::new(),
             _ => self.current.to_text(),
         }
     }

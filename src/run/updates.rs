@@ -113,11 +113,13 @@ impl UpdateLog {
         Some(self.waiting.swap_remove(at).1)
     }
 
+    /// The next update; where there is none yet, keeps `waker` and leaves the earlier one in its place, to be dropped
+    /// outside of any lock.
     pub(super) fn poll(
         &mut self,
         next: u64,
         watcher: u64,
-        waker: &Waker,
+        waker: &mut Option<Waker>,
     ) -> Poll<Option<<Updates as Stream>::Item>> {
         if next < self.first {
             return Poll::Ready(Some(Err(Missed { count: self.first - next })));
@@ -130,8 +132,12 @@ impl UpdateLog {
             return Poll::Ready(None);
         }
         match self.waiting.iter_mut().find(|(waiting, _)| *waiting == watcher) {
-            Some((_, earlier)) => earlier.clone_from(waker),
-            None => self.waiting.push((watcher, waker.clone())),
+            Some((_, earlier)) => {
+                if let Some(waker) = waker {
+                    std::mem::swap(earlier, waker);
+                }
+            }
+            None => self.waiting.extend(waker.take().map(|waker| (watcher, waker))),
         }
         Poll::Pending
     }

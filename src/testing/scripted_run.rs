@@ -27,7 +27,8 @@ pub struct ScriptedRun<Steer = Present, Resume = Present> {
 /// The turn under way or the last one.
 struct Turn {
     inbox: Arc<Inbox>,
-    task: Option<JoinHandle<()>>,
+    /// Its task, behind those of earlier turns that were settled in their child's place and have yet to end.
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl<Steer, Resume> ScriptedRun<Steer, Resume> {
@@ -49,9 +50,14 @@ impl<Steer, Resume> ScriptedRun<Steer, Resume> {
     fn follow_up(&self, content: Vec<ContentBlock>, settlement: Settlement) {
         self.scripts.log.with(|seen| seen.messages.push(content));
         let child = Child::new(Arc::clone(&self.scripts), self.structured.clone(), settlement);
-        let script = self.scripts.next();
-        let earlier = std::mem::replace(&mut *lock(&self.turn), child.spawn(script));
-        drop(earlier);
+        let next = child.spawn(self.scripts.next());
+        let mut turn = lock(&self.turn);
+        turn.tasks.retain(|task| !task.is_finished());
+        for task in &turn.tasks {
+            task.abort();
+        }
+        turn.inbox = next.inbox;
+        turn.tasks.extend(next.tasks);
     }
 }
 
@@ -60,8 +66,8 @@ impl<Steer: Presence, Resume: Presence> Run for ScriptedRun<Steer, Resume> {
     type Resume = Resume;
 
     async fn dispose(self) -> Result<(), DisposeError> {
-        let task = lock(&self.turn).task.take();
-        if let Some(task) = task {
+        let tasks = std::mem::take(&mut lock(&self.turn).tasks);
+        for task in tasks {
             task.abort();
             // Ended by the abort, by a scripted panic, or by itself: either way it is over.
             task.await.ok();
@@ -94,12 +100,14 @@ impl<Steer: Presence, Resume: Presence> Run for ScriptedRun<Steer, Resume> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<Resume: Presence> Steerable for ScriptedRun<Present, Resume> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.send(content)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<Steer: Presence> Resumable for ScriptedRun<Steer, Present> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.follow_up(content, settlement);
@@ -109,7 +117,7 @@ impl<Steer: Presence> Resumable for ScriptedRun<Steer, Present> {
 
 impl<Steer, Resume> Drop for ScriptedRun<Steer, Resume> {
     fn drop(&mut self) {
-        if let Some(task) = &lock(&self.turn).task {
+        for task in &lock(&self.turn).tasks {
             task.abort();
         }
     }
@@ -157,7 +165,7 @@ impl Child {
                 self.wait(std::future::pending(), script.ignores_cancel).await;
             }
         });
-        Turn { inbox, task: Some(task) }
+        Turn { inbox, tasks: vec![task] }
     }
 
     async fn play(&mut self, steps: &[Step], ignores_cancel: bool) -> Result<(), String> {

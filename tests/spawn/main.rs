@@ -1,12 +1,17 @@
-//! `Spawn`: fresh children in the same program, through the public API.
+//! Children in the same program, fresh and forked, through the public API.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod cancel;
 mod delegation;
+mod fork;
 mod fresh;
 mod limits;
 mod model;
+#[cfg(feature = "typed-output")]
+mod output;
+mod parallel;
+mod random;
 mod steering;
 mod support;
 mod tools;

@@ -127,3 +127,21 @@ async fn a_tool_that_panics_is_an_error_for_the_model() {
     assert_eq!(run.collect().await.into_result().unwrap().text(), "went on");
     assert!(conversation(&model.requests()[1])[2].contains("`work` failed: it panicked"));
 }
+
+#[tokio::test]
+async fn a_filter_is_not_lost_on_a_provider_that_cannot_keep_it() {
+    let (subagents, spawn) = registered(Spawn::new(ScriptedModel::new().then_always(says("kept"))));
+    let (events, _subscription) = recorded(&subagents);
+    let free = subagents.register("free", subagent::provider_fn(async |_| "lost")).unwrap();
+    let bound = parent().with_tools(tools(&["read"])).with_tool_filter(ToolFilter::allow(["read"]));
+
+    let error = free.start(Request::new("go").parent(&bound)).await.unwrap_err();
+    assert_eq!(error.code(), "INHERITED_RESTRICTION");
+    assert!(error.to_string().contains("`tool-filter`") && error.to_string().contains("`free`"), "{error}");
+    let error = subagents.start("free", Request::new("go").parent(&bound)).await.unwrap_err();
+    assert_eq!(error.code(), "INHERITED_RESTRICTION");
+    assert!(!events.lock().unwrap().iter().any(|event| matches!(event, subagent::Event::Started(_))));
+
+    let run = spawn.start(Request::new("go").parent(&bound)).await.unwrap();
+    assert_eq!(run.collect().await.into_result().unwrap().text(), "kept");
+}

@@ -10,18 +10,23 @@ use tokio::time;
 
 use super::cut::cut;
 use super::{End, Next, Turn};
+use crate::agent::capture::Staged;
 use crate::agent::session::{AppendError, SessionEventKind, ToolCall, ToolResult};
 use crate::agent::tool::{CallingAgent, ErasedTool, ToolContext, ToolOutput};
 use crate::stop_reason::StopReason;
 
 impl Turn<'_> {
-    /// Runs the calls of one response at the same time and logs their results in the calls' order.
+    /// Runs the calls of one response at the same time and logs their results in the calls' order. A structured value
+    /// among them counts when the calls before it are through.
     pub(super) async fn run_calls(
         &mut self,
         calls: Vec<(ToolCall, Option<String>)>,
+        last: bool,
+        hand_over: bool,
     ) -> Result<Next, AppendError> {
         let mut outputs: Vec<Option<ToolOutput>> = Vec::new();
         outputs.resize_with(calls.len(), || None);
+        let staged = self.answer_captures(&calls, &mut outputs, last);
         let end = self.run_together(&calls, &mut outputs).await;
         for ((call, _), output) in calls.into_iter().zip(outputs) {
             let output = output.unwrap_or_else(|| {
@@ -37,7 +42,45 @@ impl Turn<'_> {
                 output.is_error,
             )))?;
         }
-        Ok(end.map_or(Next::Step, Next::End))
+        Ok(match (end, staged) {
+            (Some(end), _) => Next::End(end),
+            (None, Staged { failed: Some(why), .. }) => Next::End(End::failed(why)),
+            (None, Staged { value: Some(value), .. }) => {
+                self.delivery.commit(value);
+                if hand_over { Next::End(self.step_limit()) } else { Next::Done }
+            }
+            (None, _) if last => Next::End(self.step_limit()),
+            (None, _) => Next::Step,
+        })
+    }
+
+    /// Answers the calls that are not run: those of the capture tool, and those that nothing can come of any more.
+    fn answer_captures(
+        &mut self,
+        calls: &[(ToolCall, Option<String>)],
+        outputs: &mut [Option<ToolOutput>],
+        last: bool,
+    ) -> Staged {
+        let (Some(contract), Some(capture)) = (&self.agent.output, &self.agent.capture) else {
+            return Staged::default();
+        };
+        let staged = self.delivery.stage(calls, outputs, contract, capture, self.agent.limits.output_retries);
+        let why = match staged.failed {
+            Some(_) => Some("the turn ends"),
+            None if last => Some("the step limit is reached"),
+            None => None,
+        };
+        if let Some(why) = why {
+            for output in outputs.iter_mut().filter(|output| output.is_none()) {
+                *output = Some(ToolOutput::error(format!("The tool was not called: {why}.")));
+            }
+        }
+        for ((call, _), output) in calls.iter().zip(outputs) {
+            if let Some(output) = output {
+                self.report(&call.id, output);
+            }
+        }
+        staged
     }
 
     /// Fills in the output of every call that ends; says why the turn ends where it has to.
@@ -50,6 +93,7 @@ impl Turn<'_> {
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .enumerate()
+            .filter(|(index, _)| outputs[*index].is_none())
             .map(|(index, (call, malformed))| {
                 let call = self.run_one(call, malformed.as_deref(), &agent);
                 async move { (index, call.await) }

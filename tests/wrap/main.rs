@@ -1,0 +1,11 @@
+//! The wrappers, through the public API.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod fallback;
+mod forwarding;
+mod races;
+mod retry;
+mod stage;
+mod traced;
+mod validated;

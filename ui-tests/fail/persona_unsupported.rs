@@ -1,0 +1,14 @@
+//! Gives a persona to a child on a provider that does not support it.
+//! expect: E0277
+//! headline: provider `OneShot` does not support the start-time capability `Persona`
+//! note: start this request on a provider that supports `Persona`, or leave it out of the request
+
+use acme_agents::OneShot;
+use subagent::{Collected, NoOutput, ProviderHandle, Request, StartError};
+
+pub async fn delegate(provider: &ProviderHandle<OneShot>) -> Result<Collected<NoOutput>, StartError> {
+    let run = provider.start(Request::new("Tidy up").persona("A patient reviewer")).await?;
+    Ok(run.collect().await)
+}
+
+fn main() {}

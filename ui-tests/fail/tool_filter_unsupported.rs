@@ -1,0 +1,14 @@
+//! Filters the tools of a child on a provider that does not support it.
+//! expect: E0277
+//! headline: provider `OneShot` does not support the start-time capability `ToolFilter`
+//! note: start this request on a provider that supports `ToolFilter`, or leave it out of the request
+
+use acme_agents::OneShot;
+use subagent::{Collected, NoOutput, ProviderHandle, Request, StartError, ToolFilter};
+
+pub async fn delegate(provider: &ProviderHandle<OneShot>) -> Result<Collected<NoOutput>, StartError> {
+    let run = provider.start(Request::new("Tidy up").tool_filter(ToolFilter::deny(["write"]))).await?;
+    Ok(run.collect().await)
+}
+
+fn main() {}
