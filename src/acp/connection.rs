@@ -37,6 +37,7 @@ pub(crate) struct Connection {
     end: Mutex<End>,
     /// The agent is on its way out, and has its own time for that.
     closing: AtomicBool,
+    killed: AtomicBool,
 }
 
 /// Nothing that the agent wrote or was given: it may hold secrets.
@@ -87,6 +88,7 @@ impl Connection {
             group,
             end: Mutex::new(End::Alive(process.guard)),
             closing: AtomicBool::new(false),
+            killed: AtomicBool::new(false),
         };
         match connection.shake_hands().await {
             Ok(agent) => {
@@ -130,7 +132,11 @@ impl Connection {
 
     /// Whether the agent can still be talked to.
     pub(crate) fn is_open(&self) -> bool {
-        self.group.exit().is_none() && self.link.output_end().is_none() && !self.link.is_broken()
+        // A process that is killed may need a moment to die.
+        !self.killed.load(Ordering::Relaxed)
+            && self.group.exit().is_none()
+            && self.link.output_end().is_none()
+            && !self.link.is_broken()
     }
 
     /// Sends a request, within the start deadline.
@@ -222,6 +228,7 @@ impl Connection {
 
     /// Kills the process group at once; it is still to be closed.
     pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Relaxed);
         self.group.kill();
     }
 
@@ -277,6 +284,10 @@ impl Connection {
             processes: survivors.0,
         });
         *end = End::Ended(result.clone());
+        self.link.finish().await;
+        let mut stderr = self.stderr.lock().await;
+        stderr.settle(STDERR).await;
+        stderr.close().await;
         result.map(drop)
     }
 }

@@ -6,7 +6,7 @@ use agent_client_protocol::{Agent, Builder, Channel, Client, ConnectionTo, RawJs
 use serde_json::Value;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::error::AcpAgentError;
@@ -36,7 +36,8 @@ pub(super) enum CallError {
 pub(super) struct Link {
     shared: Arc<Shared>,
     to_agent: ConnectionTo<Agent>,
-    task: JoinHandle<()>,
+    task: AbortHandle,
+    driven: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What the task, the dispatch of messages and the callers share.
@@ -92,7 +93,7 @@ impl Link {
             task.abort();
             return None;
         };
-        Some(Self { shared, to_agent, task })
+        Some(Self { shared, to_agent, task: task.abort_handle(), driven: Some(task).into() })
     }
 
     pub(super) fn turns(&self) -> &Turns {
@@ -169,6 +170,22 @@ impl Link {
             self.shared.stdin_closed.cancelled().await;
         }
     }
+
+    /// Waits for the end of the task, once the child is gone; closes the child's streams. What the child wrote
+    /// before is taken, if whoever listens takes it soon.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped half way, the task is aborted.
+    pub(super) async fn finish(&self) {
+        let Some(mut task) = self.driven.lock().await.take() else { return };
+        if tokio::time::timeout(LAST_WORDS, &mut task).await.is_err() {
+            task.abort();
+            drop(task.await);
+            *self.shared.waiting() = None;
+            self.shared.turns.lost();
+        }
+    }
 }
 
 impl Drop for Link {
@@ -239,7 +256,7 @@ async fn drive(
             tracing::warn!(code = error.code.value(), "the connection to an ACP child failed");
         }
         *shared.waiting() = None;
-        shared.turns.lost().await;
+        shared.turns.lost();
     };
     tokio::join!(receiving, sending, dispatching);
 }

@@ -72,11 +72,9 @@ pub(super) enum TurnEvent {
         /// The answer is that of an earlier turn.
         stale: bool,
     },
-    /// The agent is gone; nothing follows.
-    Lost,
 }
 
-/// A turn that began.
+/// A turn that began. Its events end without an answer where the agent is gone.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) number: u64,
@@ -240,12 +238,11 @@ impl Turns {
         drop(active.events.send(TurnEvent::Answered { reply, stale: is_late }).await);
     }
 
-    /// The agent is gone.
-    pub(super) async fn lost(&self) {
+    /// The agent is gone: the events of its turn end.
+    pub(super) fn lost(&self) {
         let phase = std::mem::replace(&mut self.state().phase, Phase::Lost);
         if let Phase::Running(active) | Phase::Cancelling(active) = phase {
             active.over.cancel();
-            drop(active.events.send(TurnEvent::Lost).await);
         }
         self.activity.notify_waiters();
     }

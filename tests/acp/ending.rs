@@ -133,7 +133,7 @@ async fn a_panicking_parent_leaves_nothing() {
 /// An owner that ends without a word, or whose terminal is closed: this test's own binary, run again as the owner.
 #[tokio::test]
 async fn an_owner_that_is_ended_by_a_signal_takes_its_agents_along() {
-    for signal in ["KILL", "HUP", "INT"] {
+    futures::future::join_all(["KILL", "HUP", "INT"].map(async |signal| {
         let Some(scene) = Scene::new() else { return };
         let mut owner = rerun("ending::owner_of_an_agent", &scene).spawn().unwrap();
         scene.appears("ready").await;
@@ -142,7 +142,9 @@ async fn an_owner_that_is_ended_by_a_signal_takes_its_agents_along() {
         assert!(sent.success());
         assert!(!patiently(owner.wait()).await.unwrap().success());
         scene.gone().await;
-    }
+        assert!(scene.exists("terminated"), "it was asked first");
+    }))
+    .await;
 }
 
 /// Does nothing unless the test above runs it as the owner.

@@ -15,6 +15,8 @@ const LINE_BYTES: usize = 500;
 pub(crate) struct StderrTail {
     kept: Arc<Mutex<Kept>>,
     reader: JoinHandle<()>,
+    /// The reader has ended.
+    closed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ impl StderrTail {
     pub(super) fn follow(stderr: impl AsyncRead + Send + Unpin + 'static) -> Self {
         let kept = Arc::new(Mutex::new(Kept::default()));
         let reader = tokio::spawn(read(stderr, Arc::clone(&kept)));
-        Self { kept, reader }
+        Self { kept, reader, closed: false }
     }
 
     /// The last lines so far, oldest first.
@@ -44,8 +46,21 @@ impl StderrTail {
     ///
     /// Nothing is lost.
     pub(crate) async fn settle(&mut self, limit: Duration) {
-        if !self.reader.is_finished() {
-            drop(tokio::time::timeout(limit, &mut self.reader).await);
+        if !self.closed {
+            self.closed = tokio::time::timeout(limit, &mut self.reader).await.is_ok();
+        }
+    }
+
+    /// Reads no further, and closes the pipe.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped half way, the pipe is closed a moment later.
+    pub(crate) async fn close(&mut self) {
+        self.reader.abort();
+        if !self.closed {
+            self.closed = true;
+            drop((&mut self.reader).await);
         }
     }
 }

@@ -108,7 +108,7 @@ where
                 Some(TurnEvent::Answered { reply, stale: false }) => {
                     return Attempt::Ended(answered(session, reply, ending.map(|(why, _)| why), on_update).await);
                 }
-                Some(TurnEvent::Lost) | None => {
+                None => {
                     return Attempt::Ended(match ending {
                         Some((why, _)) => ended(session, why),
                         None => gone(session).await,
