@@ -2,12 +2,13 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use futures::StreamExt as _;
 use subagent::acp::{Acp, AcpBuilder, PermissionPolicy};
 use subagent::{StopReason, SubagentResult, Update, Updates};
 
-use super::scene::{Scene, eventually, patiently};
-use futures::StreamExt as _;
+use super::scene::{SOON, Scene, eventually, patiently};
 
 /// Tells our standard streams, then becomes the agent.
 const TOLD: &str =
@@ -37,6 +38,7 @@ impl RealAgent {
             .arg(script("llm.py"))
             .arg("0")
             .arg(scene.path("model.log"))
+            .env("MOCK_DUMP", scene.path("requests"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -47,7 +49,10 @@ impl RealAgent {
     }
 
     pub(crate) fn builder(&self) -> AcpBuilder {
+        // Codex does not end when its stdin does: there is nothing to wait for.
+        let grace = if self.name == "codex" { SOON } else { Duration::from_secs(6) };
         Acp::builder("/bin/sh")
+            .stdin_end_grace(grace)
             .arguments(["-c", TOLD])
             .argument(script("agent"))
             .arguments(["run", self.name, &self.port])
@@ -102,6 +107,7 @@ pub(crate) async fn with_each(test: impl AsyncFn(&RealAgent)) {
     futures::future::join_all(tests).await;
 }
 
+#[expect(clippy::future_not_send, reason = "a test stays on its thread")]
 pub(crate) async fn with(name: &'static str, test: impl AsyncFn(&RealAgent)) {
     if let Some(agent) = RealAgent::new(name) {
         test(&agent).await;
@@ -116,7 +122,7 @@ pub(crate) fn assert_completed(agent: &RealAgent, said: &SubagentResult, text: &
 }
 
 /// Waits for an update of this kind.
-pub(crate) async fn seen(updates: &mut Updates, is_it: impl Fn(&Update) -> bool) {
+pub(crate) async fn seen(updates: &mut Updates, is_it: fn(&Update) -> bool) {
     patiently(async { while !is_it(&updates.next().await.expect("the run is not over").unwrap()) {} }).await;
 }
 

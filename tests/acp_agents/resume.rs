@@ -34,7 +34,9 @@ async fn a_follow_up_goes_on_in_a_fresh_process_where_the_first_was_killed() {
         assert_completed(agent, said, "ANSWER-THREE");
         assert!(!said.text().contains("ANSWER-ONE"), "the past is no output: {}", said.text());
         assert_eq!((third.run().session_id(), agent.started()), (session, 2));
-        // The model was shown what was said before.
+        let requests = std::fs::read_to_string(agent.path("requests")).unwrap();
+        let last = requests.lines().rfind(|request| request.contains("ANSWER-THREE")).unwrap();
+        assert!(last.contains("ANSWER-ONE"), "{}: the model is shown what was said before", agent.name);
         patiently(third.dispose()).await.unwrap();
     })
     .await;

@@ -1,6 +1,6 @@
 use subagent::{StopReason, Update};
 
-use super::agents::{assert_completed, with, with_each};
+use super::agents::{assert_completed, seen, with, with_each};
 use super::scene::patiently;
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_leader_that_is_killed_in_its_turn_is_an_error_and_takes_the_rest_alon
         let provider = agent.register(agent.allowing());
         let run = agent.start(&provider, "Hello. [[slow:60]]").await;
         let mut updates = run.updates();
-        super::agents::seen(&mut updates, |update| matches!(update, Update::Text { .. })).await;
+        seen(&mut updates, |update| matches!(update, Update::Text { .. })).await;
         agent.kill_leader();
         let said = patiently(run.result()).await.unwrap();
         assert_eq!(said.stop_reason(), &StopReason::Error, "{}", agent.name);
@@ -53,7 +53,7 @@ async fn an_agent_that_is_disposed_of_in_a_tool_call_is_gone_with_its_tool() {
         let provider = agent.register(agent.allowing());
         let run = agent.start(&provider, &agent.call("echo > begun; sleep 61")).await;
         let mut updates = run.updates();
-        super::agents::seen(&mut updates, |update| matches!(update, Update::ToolCall { .. })).await;
+        seen(&mut updates, |update| matches!(update, Update::ToolCall { .. })).await;
         patiently(run.dispose()).await.unwrap();
         assert_eq!(agent.lifecycle(), ["started", "aborted"]);
     })
@@ -67,7 +67,7 @@ async fn the_example_agent_of_the_protocol_is_driven_too() {
         let provider = agent.register(agent.builder());
         let run = agent.start(&provider, "Hello.").await;
         let mut updates = run.updates();
-        super::agents::seen(&mut updates, |update| matches!(update, Update::ToolCall { .. })).await;
+        seen(&mut updates, |update| matches!(update, Update::ToolCall { .. })).await;
         run.cancel("enough");
         let settled = patiently(run.settle()).await;
         assert_eq!(settled.result().unwrap().stop_reason(), &StopReason::Aborted);
