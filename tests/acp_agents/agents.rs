@@ -101,13 +101,13 @@ impl Drop for RealAgent {
 }
 
 /// One test with both agents that ask a model, side by side.
+#[expect(clippy::future_not_send, reason = "a test stays on its thread")]
 pub(crate) async fn with_each(test: impl AsyncFn(&RealAgent)) {
     let test = &test;
     let tests = ["codex", "claude"].map(async |name| with(name, test).await);
     futures::future::join_all(tests).await;
 }
 
-#[expect(clippy::future_not_send, reason = "a test stays on its thread")]
 pub(crate) async fn with(name: &'static str, test: impl AsyncFn(&RealAgent)) {
     if let Some(agent) = RealAgent::new(name) {
         test(&agent).await;
