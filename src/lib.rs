@@ -90,6 +90,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "acp")]
+pub mod acp;
 pub mod agent;
 pub mod capability;
 pub mod content;
