@@ -1,5 +1,6 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod glimpse;
 mod runtime;
 mod traffic;
 
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::glimpse::Glimpse;
 use super::CancelCause;
 use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
@@ -29,6 +31,7 @@ use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
+use crate::usage::Tokens;
 
 /// How a run ended: with an outcome, or without one.
 pub(crate) type Verdict = Result<Outcome, RunFault>;
@@ -79,7 +82,9 @@ struct State {
     messages: Messages,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
+    started: Option<Instant>,
     last_activity: Option<Instant>,
+    tokens: Tokens,
 }
 
 impl RunCell {
@@ -103,7 +108,9 @@ impl RunCell {
                 updates: UpdateLog::default(),
                 messages: Messages::default(),
                 watches: Vec::new(),
+                started: None,
                 last_activity: None,
+                tokens: Tokens::default(),
             }),
         })
     }
@@ -131,6 +138,7 @@ impl RunCell {
             }
             state.phase = Phase::Publishing;
             state.last_activity = Some(Instant::now());
+            state.started = state.last_activity;
         }
         self.hub.run_started(&self.identity);
         let parked = {

@@ -1,0 +1,32 @@
+//! What a run shows of itself while it works.
+
+use tokio::time::Instant;
+
+use super::{Phase, RunCell};
+use crate::tree::shown_line;
+use crate::sync::lock;
+use crate::usage::Tokens;
+
+/// A run as it is at one moment.
+pub(crate) struct Glimpse {
+    pub(crate) phase: Phase,
+    /// When it was published.
+    pub(crate) started: Option<Instant>,
+    pub(crate) last_activity: Option<Instant>,
+    /// What its own model calls reported so far.
+    pub(crate) tokens: Tokens,
+    pub(crate) last_line: Option<String>,
+}
+
+impl RunCell {
+    pub(crate) fn glimpse(&self) -> Glimpse {
+        let state = lock(&self.state);
+        Glimpse {
+            phase: state.phase,
+            started: state.started,
+            last_activity: state.last_activity,
+            tokens: state.tokens,
+            last_line: state.transcript.last_line().map(shown_line),
+        }
+    }
+}
