@@ -64,10 +64,14 @@ impl Parent {
         let parent = Self::new(request.run_id(), session).change(|fields| {
             fields.depth = request.depth();
             fields.working_dir = request.working_dir().map(Into::into);
-            fields.max_depth = smallest(above.as_ref().and_then(Self::max_depth), request.peek::<DepthLimit>());
-            fields.max_steps = smallest(above.as_ref().and_then(Self::max_steps), request.peek::<StepLimit>());
-            fields.max_output_tokens =
-                smallest(above.as_ref().and_then(Self::max_output_tokens), request.peek::<OutputTokenLimit>());
+            fields.max_depth =
+                smallest(above.as_ref().and_then(Self::max_depth), request.peek::<DepthLimit>());
+            fields.max_steps =
+                smallest(above.as_ref().and_then(Self::max_steps), request.peek::<StepLimit>());
+            fields.max_output_tokens = smallest(
+                above.as_ref().and_then(Self::max_output_tokens),
+                request.peek::<OutputTokenLimit>(),
+            );
             fields.tool_filter = above.as_ref().and_then(Self::tool_filter).cloned();
             fields.usage = above.as_ref().and_then(Self::usage).map(UsageLedger::child_of);
             fields.cancellation = Some(request.cancellation().token());

@@ -35,8 +35,7 @@ impl TreeSummary {
             None if full => {}
             None => self.by_reason.push((reason.clone(), 1)),
         }
-        for (sum, term) in
-            [(&mut self.input_tokens, tokens.input), (&mut self.output_tokens, tokens.output)]
+        for (sum, term) in [(&mut self.input_tokens, tokens.input), (&mut self.output_tokens, tokens.output)]
         {
             if let Some(term) = term {
                 *sum = Some(sum.unwrap_or(0).saturating_add(term));

@@ -3,8 +3,8 @@
 use tokio::time::Instant;
 
 use super::{Phase, RunCell};
-use crate::tree::shown_line;
 use crate::sync::lock;
+use crate::tree::shown_line;
 use crate::usage::Tokens;
 
 /// A run as it is at one moment.
