@@ -6,8 +6,8 @@ use serde_json::json;
 use subagent::agent::{ToolContext, ToolSet, tool_fn};
 use subagent::testing::{Script, ScriptedModel, ScriptedProvider, ScriptedReply};
 use subagent::{
-    DepthLimit, Outcome, Parent, ProviderHandle, Request, SessionId, Spawn, StartError, Subagents,
-    ToolFilter, provider_fn,
+    DepthLimit, Parent, ProviderHandle, Request, SessionId, Spawn, StartError, Subagents, ToolFilter,
+    provider_fn,
 };
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -116,7 +116,7 @@ async fn a_closure_hands_on_its_place_its_limits_and_its_cancellation() {
             let request = Request::new("wait").parent(&parent).agent_type("below");
             let run = hanging.start(request).await.expect("the filter is supported");
             *started.lock().await = Some(parent);
-            Outcome::from(run.collect().await.into_result().expect("cancelled").into_outcome())
+            run.collect().await.into_result().expect("cancelled").into_outcome()
         }
     })
     .supporting::<Honoured>();
