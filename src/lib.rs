@@ -105,6 +105,7 @@ mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
+mod trace;
 pub mod tree;
 mod update;
 mod usage;

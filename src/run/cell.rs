@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 pub(crate) use self::glimpse::Glimpse;
 use super::CancelCause;
@@ -31,6 +32,7 @@ use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
+use crate::trace;
 use crate::usage::Tokens;
 
 /// How a run ended: with an outcome, or without one.
@@ -85,6 +87,8 @@ struct State {
     started: Option<Instant>,
     last_activity: Option<Instant>,
     tokens: Tokens,
+    /// The run's span, where anyone listens, until it has ended.
+    span: Option<Box<Span>>,
 }
 
 impl RunCell {
@@ -111,6 +115,7 @@ impl RunCell {
                 started: None,
                 last_activity: None,
                 tokens: Tokens::default(),
+                span: None,
             }),
         })
     }
@@ -182,16 +187,16 @@ impl RunCell {
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
     pub(crate) fn abandon(&self) {
-        let (verdict, tokens, watchers, readers) = {
+        let (verdict, tokens, span, watchers, readers) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
             let tokens = std::mem::take(&mut state.watches);
-            (state.verdict.take(), tokens, state.updates.close(), state.messages.stop())
+            (state.verdict.take(), tokens, state.span.take(), state.updates.close(), state.messages.stop())
         };
-        drop((verdict, tokens));
+        drop((verdict, tokens, span));
         wake(watchers);
         wake(readers);
         self.hub.remove_run(self.identity.run_id);
@@ -199,16 +204,19 @@ impl RunCell {
     }
 
     fn end(&self, verdict: Verdict) {
-        let (cause, streamed, undelivered) = {
+        let (cause, streamed, undelivered, span) = {
             let mut state = lock(&self.state);
             let streamed = state.transcript.last_message();
             state.transcript.clear();
             // From `Ending` on nothing is accepted, so this is all.
-            (state.cancel.clone(), streamed, state.messages.drain())
+            (state.cancel.clone(), streamed, state.messages.drain(), state.span.take())
         };
         let mut verdict = self.judge(verdict, cause, streamed);
         if let Ok(outcome) = &mut verdict {
             outcome.undelivered.extend(undelivered);
+        }
+        if let Some(span) = span {
+            trace::run_ended(&span, &verdict);
         }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);

@@ -7,11 +7,13 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::start::{AbandonOnDrop, first_uncarried, watch, within_grace};
 use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled, timer};
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
+use crate::trace;
 
 /// A run that is being resumed: a future of the new [`Live`] handle.
 ///
@@ -82,19 +84,22 @@ async fn begin<R: Resumable, O>(
     let settlement = cell.settlement();
     let resume = async { run.resume(content, settlement).await };
     let given_up = || ResumeError::failed("the resumption went on after it was cancelled");
-    let resumed = within_grace(cell, pin!(Some(resume))).await;
+    let span = cell.begin_span();
+    let resumed = within_grace(cell, pin!(Some(resume))).instrument(span.clone()).await;
     let resumed = resumed.map(|resumed| resumed.unwrap_or_else(|| Err(given_up())));
-    match (resumed, cell.cancel_cause()) {
+    let refused = match (resumed, cell.cancel_cause()) {
         (Ok(Ok(())), _) => {
             let Err(cause) = cell.publish() else { return Ok(()) };
             // The child took the follow-up all the same: it stops before the run is as settled as it was.
             cell.parked().await;
-            Err(ResumeError::Cancelled { run_id, cause })
+            ResumeError::Cancelled { run_id, cause }
         }
-        (_, Some(cause)) => Err(ResumeError::Cancelled { run_id, cause }),
-        (Ok(Err(error)), None) => Err(error),
-        (Err(payload), None) => Err(ResumeError::Panicked { message: message(payload) }),
-    }
+        (_, Some(cause)) => ResumeError::Cancelled { run_id, cause },
+        (Ok(Err(error)), None) => error,
+        (Err(payload), None) => ResumeError::Panicked { message: message(payload) },
+    };
+    trace::not_started(&span, refused.code(), &refused);
+    Err(refused)
 }
 
 impl<R: Run, O: 'static> Future for Resume<R, O> {

@@ -7,5 +7,4 @@ mod forwarding;
 mod races;
 mod retry;
 mod stage;
-mod traced;
 mod validated;

@@ -1,9 +1,11 @@
 //! What a run shows of itself while it works.
 
 use tokio::time::Instant;
+use tracing::Span;
 
 use super::{Phase, RunCell};
 use crate::sync::lock;
+use crate::trace;
 use crate::tree::shown_line;
 use crate::usage::Tokens;
 
@@ -19,6 +21,20 @@ pub(crate) struct Glimpse {
 }
 
 impl RunCell {
+    /// The run's span; it begins now.
+    pub(in crate::run) fn begin_span(&self) -> Span {
+        let span = trace::run(&self.identity);
+        if !span.is_disabled() {
+            lock(&self.state).span = Some(Box::new(span.clone()));
+        }
+        span
+    }
+
+    /// The run's span, where anyone listens and it has not ended.
+    pub(in crate::run) fn span(&self) -> Span {
+        lock(&self.state).span.as_deref().cloned().unwrap_or_else(Span::none)
+    }
+
     pub(crate) fn glimpse(&self) -> Glimpse {
         let state = lock(&self.state);
         Glimpse {
