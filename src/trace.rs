@@ -14,6 +14,7 @@ use crate::usage::{ModelUsage, Tokens};
 pub(crate) fn run(run: &RunInfo) -> Span {
     let name = run.agent_type.as_deref();
     tracing::info_span!(
+        target: "subagent",
         "invoke_agent",
         otel.name = %NamedSpan("invoke_agent", name),
         otel.kind = "internal",
@@ -41,6 +42,7 @@ pub(crate) fn run(run: &RunInfo) -> Span {
 pub(crate) fn turn(agent: &Agent) -> Span {
     let header = agent.session().header();
     tracing::info_span!(
+        target: "subagent",
         "invoke_agent",
         otel.name = "invoke_agent",
         otel.kind = "internal",
@@ -62,6 +64,7 @@ pub(crate) fn turn(agent: &Agent) -> Span {
 /// The span of a tool call.
 pub(crate) fn tool(name: &str, call_id: &str) -> Span {
     tracing::info_span!(
+        target: "subagent",
         "execute_tool",
         otel.name = %NamedSpan("execute_tool", Some(name)),
         otel.kind = "internal",
