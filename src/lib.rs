@@ -51,6 +51,9 @@
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//! - [`tree`] shows the runs while they go on.
+//!
+//! The [`guide`] has a chapter for each thing that you may want to do.
 //!
 //! # Which provider supports what
 //!
@@ -92,6 +95,7 @@ mod erased;
 mod error;
 mod event;
 mod fork;
+pub mod guide;
 mod id;
 mod in_process;
 mod parent;
