@@ -4,7 +4,6 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,9 +28,7 @@ impl Capability for Budget {
 }
 
 /// The framework's agent type: it buys one thing after the other, as long as its budget lasts.
-struct Shopper {
-    price: u32,
-}
+struct Shopper(u32);
 subagent::supports!(Shopper: Budget);
 
 impl Provider for Shopper {
@@ -42,7 +39,7 @@ impl Provider for Shopper {
         mut request: StartRequest,
         settlement: Settlement,
     ) -> Result<ShopperRun, StartError> {
-        let (price, mut left) = (self.price, request.take::<Budget>().unwrap_or(100));
+        let (price, mut left) = (self.0, request.take::<Budget>().unwrap_or(100));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             for thing in request.prompt_text().split(", ") {
@@ -59,8 +56,7 @@ impl Provider for Shopper {
     }
 }
 
-/// Dropped, it ends its task.
-struct ShopperRun(JoinSet<()>);
+struct ShopperRun(JoinSet<()>); // dropped, it ends its task
 
 impl Run for ShopperRun {
     subagent::not_steerable!();
@@ -86,17 +82,16 @@ impl<P: Provider> Provider for Counted<P> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Arc::new(AtomicU32::new(0));
-    let counted = |price| Counted(Shopper { price }, Arc::clone(&started));
+    let counted = |price| Counted(Shopper(price), Arc::clone(&started));
     // Where the first shop is too dear, the second is tried: the wrappers of the crate and of one's own go together.
     let shops = Fallback::new(counted(40), counted(15)).when(|outcome| !outcome.stop_reason.is_completed());
-
     let subagents = Subagents::new();
     let shops = subagents.register("shops", shops)?;
     for budget in [200, 50, 20] {
-        let run = shops.start(Request::new("milk, bread, eggs").with::<Budget>(budget)).await?;
-        let result = run.collect().await.into_result()?;
+        let request = Request::new("milk, bread, eggs").with::<Budget>(budget);
+        let result = shops.start(request).await?.collect().await.into_result()?;
         println!("{budget} cents, {}: {}", result.stop_reason(), result.text());
     }
     println!("{} children were started", started.load(Ordering::Relaxed));
