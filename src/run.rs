@@ -33,6 +33,7 @@ pub use inbox::{Inbox, InboxSender};
 pub use live::Live;
 pub use presence::{Absent, IsPresent, Presence, Present};
 pub use progress::Progress;
+#[doc(hidden)]
 pub use promise::{KeepsResumable, KeepsSteerable};
 pub use resume::Resume;
 pub use settled::Settled;
@@ -42,4 +43,8 @@ pub(crate) use start::{first_uncarried, start_run};
 pub use steer::Steer;
 pub(crate) use timer::is_there as has_timer;
 pub use updates::{Missed, Updates};
+#[doc(hidden)]
 pub use wrong_state::{ResumedWhileLive, SteeredOnceSettled};
+
+#[doc(inline)]
+pub use crate::erased::AnyRun;

@@ -132,6 +132,7 @@ impl Settings {
         if self.validate_schemas {
             return contract.validated(schema).map_err(|error| StartError::InvalidValue {
                 capability: <OutputSchema as Capability>::NAME.to_owned(),
+                run_id: None,
                 source: error.into(),
             });
         }
@@ -164,6 +165,7 @@ fn narrowed(
     });
     checked.map_err(|error| StartError::InvalidValue {
         capability: ToolFilter::NAME.to_owned(),
+        run_id: None,
         source: error.into(),
     })?;
     Ok(Some(match inherited {
