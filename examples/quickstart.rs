@@ -3,12 +3,19 @@
 //!
 //! `cargo run --example quickstart [FILE]`; without a file it reads the repository's Cargo.toml. With `--features genai`
 //! it takes the model that `SUBAGENT_MODEL` names, at `SUBAGENT_BASE_URL` and with `SUBAGENT_API_KEY` if they are set.
+//! With `--features acp` it also drives a child in a process of its own.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 mod common;
+#[cfg(feature = "acp")]
+#[path = "common/own_process.rs"]
+mod own_process;
+#[path = "common/reader.rs"]
+mod reader;
 
 use std::error::Error;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,14 +26,18 @@ use tokio::time::sleep;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    #[cfg(feature = "acp")]
+    if own_process::is_asked_for() {
+        return own_process::serve().await;
+    }
     let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
     let file = std::env::args_os().nth(1).map_or_else(default, PathBuf::from);
     let path = file.display().to_string();
 
     // Two kinds of children: the built-in agent with a tool, and a closure of our own.
     let subagents = Subagents::new();
-    let tools = ToolSet::new().with(common::inspect())?;
-    let spawn = Spawn::builder().default_model(common::reading_model(&path)?).tools(tools).build();
+    let tools = ToolSet::new().with(reader::inspect())?;
+    let spawn = Spawn::builder().default_model(reader::reading_model(&path)?).tools(tools).build();
     let spawn = subagents.register("spawn", spawn)?;
     let shout = provider_fn(async |context| {
         for word in context.request.prompt_text().split_inclusive(' ') {
@@ -38,13 +49,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let shout = subagents.register("shout", shout)?;
 
     let parent = Parent::new("main", "session-1").with_working_dir(env!("CARGO_MANIFEST_DIR"));
+    let tokens = NonZeroU32::new(100).ok_or("no tokens")?;
     let mut view = TreeView::stdout(&subagents);
     let (reader, crier) = view
         .during(async {
             let request =
                 Request::new(format!("Read {path} and report")).parent(&parent).agent_type("reader");
-            // `max_depth` compiles here because `Spawn` supports it; on `shout` it would not.
-            let reader = spawn.start(request.max_depth(2)).await?;
+            // These limits compile here because `Spawn` supports them; on `shout` they would not. A small real model
+            // may talk without end: it is cut then, and what it said is kept.
+            let reader = spawn.start(request.max_depth(2).max_output_tokens(tokens)).await?;
             let request = Request::new("two children at once").parent(&parent).agent_type("crier");
             let crier = shout.start(request).await?;
             // Both are disposed of on every path, and have their result.
@@ -54,6 +67,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", view.watch().summary());
     println!("reader: {}", reader.into_result()?.text());
     println!("crier:  {}", crier.into_result()?.text());
+
+    #[cfg(feature = "acp")]
+    own_process::drive(&subagents, &parent).await?;
 
     // By name a capability is checked at run time, and refused before any child exists.
     match subagents.start("shout", Request::new("Whisper").persona("You whisper.")).await {

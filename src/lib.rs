@@ -45,8 +45,9 @@
 //!
 //! - [`Subagents`] is the registry: providers by name, live runs, listeners, shutdown.
 //! - A [`Provider`] is one transport for running a child: [`Spawn`] and [`Fork`] run the built-in [`agent`] in this
-//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure,
-//!   [`testing::ScriptedProvider`] plays a script. Implement the trait for anything else.
+//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure, `acp::Acp` another
+//!   program that speaks the Agent Client Protocol, [`testing::ScriptedProvider`] plays a script. Implement the trait
+//!   for anything else.
 //! - A [`Live`] handle owns a run; it becomes a [`Settled`] one, which has the [`SubagentResult`]. The child never
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
@@ -84,6 +85,7 @@
 //! | feature | what it adds | default |
 //! |---|---|---|
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
+//! | `acp` | `acp::Acp`: children that are other programs, driven over the Agent Client Protocol | no |
 //! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //! | `genai` | `agent::GenaiModel`: every model that the `genai` crate speaks to; brings an HTTP and a TLS stack | no |
 //!
@@ -93,6 +95,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "acp")]
+pub mod acp;
 pub mod agent;
 pub mod capability;
 pub mod content;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::activity::Activity;
 use super::inbox::Inbox;
 use super::ledger::UsageLedger;
 use crate::update::Update;
@@ -18,6 +19,7 @@ pub struct TurnOptions {
     pub(super) notice: Option<Arc<str>>,
     /// Whether the turn is that of a run, which has a span of its own.
     pub(super) in_run: bool,
+    pub(super) activity_above: Option<Activity>,
 }
 
 impl TurnOptions {
@@ -30,6 +32,7 @@ impl TurnOptions {
             usage: UsageLedger::new(),
             notice: None,
             in_run: false,
+            activity_above: None,
         }
     }
 
@@ -59,6 +62,12 @@ impl TurnOptions {
 
     pub(crate) fn in_run(mut self) -> Self {
         self.in_run = true;
+        self
+    }
+
+    /// Who waits for this turn: what the agent does is a sign of life of that agent, too.
+    pub(crate) fn activity_above(mut self, above: Option<Activity>) -> Self {
+        self.activity_above = above;
         self
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Parent;
 use super::log::Log;
-use crate::agent::{CallingAgent, ToolContext, ToolSet, UsageLedger};
+use crate::agent::{Activity, CallingAgent, ToolContext, ToolSet, UsageLedger};
 use crate::capability::{Capability, DepthLimit, OutputTokenLimit, StepLimit, ToolFilter};
 use crate::id::SessionId;
 use crate::request::StartRequest;
@@ -74,12 +74,17 @@ impl Parent {
             );
             fields.tool_filter = above.as_ref().and_then(Self::tool_filter).cloned();
             fields.usage = above.as_ref().and_then(Self::usage).map(UsageLedger::child_of);
+            fields.activity = above.as_ref().and_then(Self::activity).cloned();
             fields.cancellation = Some(request.cancellation().token());
         });
         match request.peek::<ToolFilter>() {
             Some(filter) => parent.with_tool_filter(filter),
             None => parent,
         }
+    }
+
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.0.activity.as_ref()
     }
 
     pub(crate) fn max_steps(&self) -> Option<NonZeroU32> {
@@ -116,9 +121,12 @@ impl From<&CallingAgent> for Parent {
     }
 }
 
-/// The calling agent; its child is cancelled when the call ends.
+/// The calling agent; its child is cancelled when the call ends, and what the child does keeps the agent from being
+/// idle.
 impl From<&ToolContext> for Parent {
     fn from(context: &ToolContext) -> Self {
-        Self::from(&context.agent).with_cancellation(context.cancellation.clone())
+        Self::from(&context.agent)
+            .with_cancellation(context.cancellation.clone())
+            .change(|fields| fields.activity = Some(context.activity.clone()))
     }
 }
