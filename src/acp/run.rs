@@ -71,10 +71,6 @@ impl<O> Live<AcpRun, O> {
     ///
     /// The handle as it was, when the agent does not advertise that it can be steered.
     pub fn into_steerable(self) -> Result<Live<AcpRun<Present>, O>, Self> {
-        if self.try_run().is_some_and(AcpRun::can_steer) {
-            Ok(self.map_run(|run| AcpRun::new(run.child)))
-        } else {
-            Err(self)
-        }
+        if self.run().can_steer() { Ok(self.map_run(|run| AcpRun::new(run.child))) } else { Err(self) }
     }
 }

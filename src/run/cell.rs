@@ -1,5 +1,6 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod glimpse;
 mod runtime;
 mod traffic;
 mod waiters;
@@ -15,7 +16,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
+pub(crate) use self::glimpse::Glimpse;
 use self::traffic::Traffic;
 use self::waiters::{Waiters, Woken};
 use super::CancelCause;
@@ -30,6 +33,8 @@ use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
+use crate::trace;
+use crate::usage::Tokens;
 
 /// How a run ended: with an outcome, or without one. The outcome changes hands many times on its way to the caller,
 /// so it is moved once, into a box.
@@ -84,7 +89,11 @@ struct State {
     waiters: Waiters,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
+    started: Option<Instant>,
     last_activity: Option<Instant>,
+    tokens: Tokens,
+    /// The run's span, where anyone listens, until it has ended.
+    span: Option<Box<Span>>,
 }
 
 /// Names of capabilities, each with whether its value was taken.
@@ -95,6 +104,7 @@ struct Ending {
     cancel: Option<CancelCause>,
     streamed: String,
     undelivered: Vec<Vec<ContentBlock>>,
+    span: Option<Box<Span>>,
 }
 
 impl RunCell {
@@ -117,7 +127,10 @@ impl RunCell {
                 traffic: None,
                 waiters: Waiters::default(),
                 watches: Vec::new(),
+                started: None,
                 last_activity: None,
+                tokens: Tokens::default(),
+                span: None,
             }),
         })
     }
@@ -144,6 +157,7 @@ impl RunCell {
                 return Err(cause.clone());
             }
             state.last_activity = Some(Instant::now());
+            state.started = state.last_activity;
             state.phase = Phase::Publishing;
             // Nothing to tell anyone, so nothing to wait for before an outcome may stand.
             if state.verdict.is_none() && state.waiters.is_empty() && self.hub.has_no_listener() {
@@ -203,16 +217,16 @@ impl RunCell {
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
     pub(crate) fn abandon(&self) {
-        let (verdict, closed) = {
+        let (verdict, span, closed) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
-            (state.verdict.take(), state.close())
+            (state.verdict.take(), state.span.take(), state.close())
         };
         self.over.store(true, Ordering::Release);
-        drop(verdict);
+        drop((verdict, span));
         self.hub.remove_run(self.identity.run_id);
         closed.wake();
     }
@@ -222,6 +236,9 @@ impl RunCell {
         let mut verdict = self.judge(verdict, ending.cancel, ending.streamed);
         if let Ok(outcome) = &mut verdict {
             outcome.undelivered.extend(ending.undelivered);
+        }
+        if let Some(span) = ending.span {
+            trace::run_ended(&span, &verdict);
         }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);
@@ -449,7 +466,7 @@ impl State {
     fn begin_to_end(&mut self) -> Ending {
         self.phase = Phase::Ending;
         let (streamed, undelivered) = self.traffic.as_mut().map(|traffic| traffic.end()).unwrap_or_default();
-        Ending { cancel: self.cancel.clone(), streamed, undelivered }
+        Ending { cancel: self.cancel.clone(), streamed, undelivered, span: self.span.take() }
     }
 
     /// Whom to wake and what to drop of a run that is gone.

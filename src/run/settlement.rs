@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use super::cell::Verdict;
 use super::{CancelCause, Cancellation, Inbox, InboxSender, Progress, RunCell, inbox};
@@ -123,6 +124,11 @@ impl Settlement {
     /// with its runtime, which is an abort and no fault.
     pub(crate) fn held_by_task(self) -> HeldByTask {
         HeldByTask(Some(self))
+    }
+
+    /// The run's span, to say in it what its provider alone knows; disabled where nobody listens.
+    pub(crate) fn span(&self) -> Span {
+        self.cell().span()
     }
 
     /// How long a cancelled child has to end by itself.

@@ -11,6 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::dispose::dispose_in_background;
 use super::{CancelCause, Live, Run, RunCell, timer};
@@ -20,6 +21,7 @@ use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
 use crate::request::RequestBody;
+use crate::trace;
 
 /// A run that is starting: a future of its [`Live`] handle.
 ///
@@ -115,14 +117,21 @@ pub(crate) fn start_run<P: Provider, R>(
         let mut unpublished = AbandonOnDrop::new(&cell);
         let run_id = cell.identity.run_id;
         cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
-        let run = match contain(|| entry.provider.start(cell.start_request(body), cell.settlement())) {
-            Ok(start) => started(&entry, &cell, within_grace(&cell, pin!(Some(start))).await)?,
-            Err(message) => return Err(panicked(&entry, &cell, message)),
+        let span = cell.begin_span();
+        let begun =
+            span.in_scope(|| contain(|| entry.provider.start(cell.start_request(body), cell.settlement())));
+        let run = match begun {
+            Ok(start) => {
+                started(&entry, &cell, within_grace(&cell, pin!(Some(start))).instrument(span.clone()).await)
+            }
+            Err(message) => Err(panicked(&entry, &cell, message)),
         };
+        let run = run.inspect_err(|error| trace::not_started(&span, error.code(), error))?;
         let Err(refused) = publish(&entry, &cell) else {
             unpublished.disarm();
             return Ok(form(run));
         };
+        trace::not_started(&span, refused.code(), &refused);
         // A disposal may rely on the child's having been told.
         cell.cancel(CancelCause::Disposed);
         // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.

@@ -38,7 +38,7 @@ pub(super) struct Mark(String);
 
 impl Mark {
     pub(super) fn new() -> Self {
-        Self(format!("SUBAGENT_CHILD_{}", uuid::Uuid::now_v7().simple()))
+        Self(format!("SUBAGENT_CHILD_{}", crate::id::uuid().simple()))
     }
 
     pub(super) fn variable(&self) -> &str {

@@ -29,7 +29,7 @@ impl Scene {
         if !can_run() {
             return None;
         }
-        let directory = std::env::temp_dir().join(format!("subagent-acp-{}", uuid::Uuid::now_v7().simple()));
+        let directory = std::env::temp_dir().join(format!("subagent-acp-{}", crate::id::uuid().simple()));
         std::fs::create_dir(&directory).unwrap();
         Some(Self { directory: directory.canonicalize().unwrap() })
     }

@@ -31,6 +31,12 @@ impl Traffic {
     }
 }
 
+impl Traffic {
+    pub(super) fn last_line(&self) -> Option<&str> {
+        self.transcript.last_line()
+    }
+}
+
 impl State {
     fn traffic(&mut self) -> &mut Traffic {
         self.traffic.get_or_insert_default()
@@ -46,6 +52,9 @@ impl RunCell {
                 return;
             }
             state.last_activity = Some(Instant::now());
+            if let Update::Usage(usage) = &update {
+                state.tokens.add(usage);
+            }
             let traffic = state.traffic();
             traffic.transcript.record(&update);
             traffic.updates.push(update)
