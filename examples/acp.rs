@@ -25,10 +25,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let rest: Vec<OsString> = arguments.collect();
 
+    // The child gets no credentials of ours but the ones that it may need.
+    let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"];
+    let set = keys.into_iter().filter(|key| std::env::var_os(key).is_some());
+    let environment = set.fold(EnvPolicy::scrubbed(), EnvPolicy::pass);
     let program = Acp::builder(command)
         .arguments(rest)
-        // The child gets no credentials of ours but the one that it needs.
-        .environment(EnvPolicy::scrubbed().pass("ANTHROPIC_API_KEY").pass("OPENAI_API_KEY"))
+        .environment(environment)
         .permissions(PermissionPolicy::ask(Duration::from_secs(5), reading_only))
         .build()?;
     let subagents = Subagents::new();
