@@ -1,6 +1,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::content::ContentBlock;
 
 /// Where messages for a running turn are left; cheap to clone, all clones are one.
@@ -9,7 +11,7 @@ use crate::content::ContentBlock;
 /// accepts is seen by the model, in order, once. What a cancelled or failed turn did not deliver is handed back
 /// with its outcome. An inbox serves one turn.
 #[derive(Debug, Clone, Default)]
-pub struct Inbox(Arc<Mutex<State>>);
+pub struct Inbox(Arc<Shared>);
 
 impl Inbox {
     /// An empty inbox.
@@ -29,7 +31,14 @@ impl Inbox {
             return Err(InboxClosed { content });
         }
         state.messages.push_back(content);
+        drop(state);
+        self.0.arrived.notify_one();
         Ok(())
+    }
+
+    /// Returns when a message may have come.
+    pub(super) async fn arrived(&self) {
+        self.0.arrived.notified().await;
     }
 
     /// Whether the turn has ended.
@@ -64,7 +73,7 @@ impl Inbox {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that can panic runs under the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,6 +84,12 @@ impl Inbox {
 pub struct InboxClosed {
     /// The message, given back.
     pub content: Vec<ContentBlock>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    arrived: Notify,
 }
 
 #[derive(Debug, Default)]

@@ -56,6 +56,11 @@ impl Parent {
         self.0.agent.as_ref()
     }
 
+    /// The same agent, whose children outlive the turn that starts them.
+    pub(crate) fn without_cancellation(self) -> Self {
+        self.change(|fields| fields.cancellation = None)
+    }
+
     pub(crate) fn max_steps(&self) -> Option<NonZeroU32> {
         self.0.max_steps
     }

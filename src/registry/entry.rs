@@ -13,13 +13,13 @@ use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::request::RequestBody;
-use crate::run::{Run, RunCell, Setup, first_uncarried, start_run};
+use crate::run::{Presence, Run, RunCell, Setup, first_uncarried, start_run};
 
 /// One registered provider.
 pub(crate) struct Entry<P> {
     pub(crate) name: Arc<str>,
     pub(crate) provider: P,
-    pub(super) hub: Arc<Hub>,
+    pub(crate) hub: Arc<Hub>,
     content: ContentKinds,
     /// Cleared when the provider is unregistered: no new starts.
     open: AtomicBool,
@@ -32,6 +32,16 @@ impl<P: Provider> Entry<P> {
             ContentKinds::TEXT
         });
         Self { name, provider, hub, content, open: AtomicBool::new(true) }
+    }
+
+    /// Whether the provider's children see their parent's conversation.
+    pub(crate) fn sees_conversation(&self) -> bool {
+        contain(|| self.provider.sees_conversation()).unwrap_or(false)
+    }
+
+    /// Whether new runs may still come to be here.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
     }
 
     /// The cell of a run that is to be started here.
@@ -55,9 +65,8 @@ impl<P: Provider> Entry<P> {
         RunCell::new(setup, Arc::clone(&self.hub))
     }
 
-    /// Whether new runs may still come to be here.
     pub(crate) fn check_open(&self) -> Result<(), StartError> {
-        if self.open.load(Ordering::Acquire) {
+        if self.is_open() {
             Ok(())
         } else {
             Err(StartError::Unregistered { provider: Arc::clone(&self.name) })
@@ -124,6 +133,10 @@ pub(super) trait ErasedEntry: Send + Sync {
     fn name(&self) -> &Arc<str>;
     fn capabilities(&self) -> Capabilities;
     fn content(&self) -> ContentKinds;
+    fn sees_conversation(&self) -> bool;
+    fn can_steer(&self) -> bool;
+    fn can_resume(&self) -> bool;
+    fn hub(&self) -> &Arc<Hub>;
     fn provider_type(&self) -> &'static str;
     fn close(&self);
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -146,6 +159,22 @@ impl<P: Provider> ErasedEntry for Entry<P> {
 
     fn content(&self) -> ContentKinds {
         self.content
+    }
+
+    fn sees_conversation(&self) -> bool {
+        self.sees_conversation()
+    }
+
+    fn can_steer(&self) -> bool {
+        <P::Run as Run>::Steer::PRESENT
+    }
+
+    fn can_resume(&self) -> bool {
+        <P::Run as Run>::Resume::PRESENT
+    }
+
+    fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     fn provider_type(&self) -> &'static str {

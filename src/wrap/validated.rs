@@ -55,6 +55,10 @@ where
     fn content(&self) -> ContentKinds {
         self.inner.content()
     }
+
+    fn sees_conversation(&self) -> bool {
+        self.inner.sees_conversation()
+    }
 }
 
 /// A run of [`Validated`]. It can be steered and resumed where the run inside can.
