@@ -88,6 +88,7 @@
 pub mod agent;
 mod capability;
 mod content;
+pub mod delegation;
 mod erased;
 mod error;
 mod event;

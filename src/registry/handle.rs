@@ -53,6 +53,10 @@ impl<P: Provider> ProviderHandle<P> {
         self.entry.is_open()
     }
 
+    pub(crate) fn sees_conversation(&self) -> bool {
+        self.entry.sees_conversation()
+    }
+
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.entry.hub
     }

@@ -55,6 +55,10 @@ impl Subagents {
         SubagentsBuilder::new()
     }
 
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.0.hub
+    }
+
     pub(super) fn with_hub(hub: Arc<Hub>) -> Self {
         Self(Arc::new(Registry { entries: Mutex::default(), hub }))
     }
