@@ -19,9 +19,11 @@ impl Arguments {
             return Err(format!("The arguments have to be a JSON object with: {}.", listed(known)));
         };
         match fields.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(unknown) => {
-                Err(format!("There is no argument `{}`. The arguments are: {}.", quoted(unknown), listed(known)))
-            }
+            Some(unknown) => Err(format!(
+                "There is no argument `{}`. The arguments are: {}.",
+                quoted(unknown),
+                listed(known)
+            )),
             None => Ok(Self(fields)),
         }
     }
@@ -68,10 +70,9 @@ impl Arguments {
     pub(super) fn number(&mut self, name: &str) -> Result<Option<u64>, String> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value
-                .as_u64()
-                .map(Some)
-                .ok_or_else(|| format!("`{name}` has to be a whole number of 0 or more, not {}.", kind(&value))),
+            Some(value) => value.as_u64().map(Some).ok_or_else(|| {
+                format!("`{name}` has to be a whole number of 0 or more, not {}.", kind(&value))
+            }),
         }
     }
 
@@ -117,7 +118,8 @@ impl Asked {
 
 /// What a model wrote, fit to be shown: short, on one line.
 pub(super) fn quoted(text: &str) -> String {
-    let mut shown: String = text.chars().take(QUOTED).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let mut shown: String =
+        text.chars().take(QUOTED).map(|char| if char.is_control() { ' ' } else { char }).collect();
     if text.chars().nth(QUOTED).is_some() {
         shown.push('…');
     }

@@ -111,12 +111,7 @@ impl Child {
             ledger,
             gone: CancellationToken::new(),
             owner: Mutex::new(Arc::downgrade(owner)),
-            state: Mutex::new(State {
-                phase: Phase::Starting,
-                kept: None,
-                closed: false,
-                followed_by: None,
-            }),
+            state: Mutex::new(State { phase: Phase::Starting, kept: None, closed: false, followed_by: None }),
         })
     }
 

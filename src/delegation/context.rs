@@ -57,9 +57,11 @@ impl CallContext {
     /// The parent, with a ledger of its own for one child.
     pub(super) fn parent_of_one(&self) -> Result<(Parent, UsageLedger), String> {
         let Some(parent) = self.parent.clone() else {
-            return Err("No agent is known to be calling, so nothing can be delegated. The program that offers this \
+            return Err(
+                "No agent is known to be calling, so nothing can be delegated. The program that offers this \
                         tool has to say who its parent is."
-                .to_owned());
+                    .to_owned(),
+            );
         };
         let ledger = parent.usage().map_or_else(UsageLedger::new, UsageLedger::child_of);
         Ok((parent.with_usage(ledger.clone()), ledger))

@@ -9,6 +9,7 @@ use super::shared::Shared;
 use super::toolset::DEFAULT_RESULT_BYTES;
 use crate::content::ContentBlock;
 use crate::id::RunId;
+use crate::run::Settled;
 
 /// What one agent has delegated in the background: its children that work, and outcomes that it was not told yet.
 ///
@@ -89,7 +90,7 @@ impl Delegations {
             NewOwner::Subagents => {
                 child.set_owner(Weak::new());
                 let kept = child.close();
-                drop(kept.map(crate::run::Settled::dispose));
+                drop(kept.map(Settled::dispose));
                 Ok(())
             }
         };
@@ -122,7 +123,7 @@ impl Drop for Delegations {
     fn drop(&mut self) {
         for child in self.0.close("its parent is gone") {
             // Disposed of in the background.
-            drop(child.close().map(crate::run::Settled::dispose));
+            drop(child.close().map(Settled::dispose));
         }
     }
 }
@@ -134,7 +135,7 @@ impl fmt::Debug for Delegations {
 }
 
 /// Who owns a child from now on.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum NewOwner<'a> {
     /// The `Subagents` that the child runs on, until its shutdown. Nobody is told the outcome but its listeners.
@@ -261,7 +262,9 @@ pub(crate) async fn wait_for_notice(shared: &Shared) -> bool {
 pub(crate) fn cancel_all(shared: &Shared, reason: &str) -> Vec<RunId> {
     let mut running = shared.children();
     running.retain(|child| child.is_running());
-    running.iter().for_each(|child| child.stop.ask(reason));
+    for child in &running {
+        child.stop.ask(reason);
+    }
     running.iter().map(|child| child.whom.id).collect()
 }
 
@@ -279,7 +282,7 @@ pub(crate) async fn settle_all(shared: &Shared, reason: &str) -> Vec<RunId> {
 pub(crate) async fn close(shared: &Shared) {
     let children = shared.close("its parent was disposed of");
     // All are told before any is waited for.
-    let kept: Vec<_> = children.iter().filter_map(|child| child.close()).map(|settled| settled.dispose()).collect();
+    let kept: Vec<_> = children.iter().filter_map(|child| child.close()).map(Settled::dispose).collect();
     for disposal in kept {
         if let Err(error) = disposal.await {
             tracing::error!(error = &error as &dyn std::error::Error, "a child was not disposed of");
@@ -293,7 +296,11 @@ pub(crate) async fn close(shared: &Shared) {
 fn notices(shared: &Shared) -> Vec<Vec<ContentBlock>> {
     let children = shared.children();
     let report = |ending: &Ending| ending.report(DEFAULT_RESULT_BYTES, Some(super::tools::READ_RESULT));
-    shared.take(&children, false, usize::MAX, report).into_iter().map(|report| report.output.content).collect()
+    shared
+        .take(&children, false, usize::MAX, report)
+        .into_iter()
+        .map(|report| report.output.content)
+        .collect()
 }
 
 fn listed(known: &[RunId]) -> String {

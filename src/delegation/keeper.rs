@@ -32,6 +32,9 @@ pub(super) struct NotBegun {
     pub(super) settled: Option<Settled<AnyRun, NoOutput>>,
 }
 
+/// How a message reaches a run.
+type SendTo<R> = for<'a> fn(&'a Live<R, NoOutput>, String) -> BoxFuture<'a, Result<(), String>>;
+
 /// Owns one run of a background child: starts it, passes messages on, ends it when it is asked to, and disposes of it.
 /// Its task belongs to the `Subagents`, whose shutdown cancels the run and waits for the task.
 pub(super) struct Keeper {
@@ -43,18 +46,28 @@ pub(super) struct Keeper {
     pub(super) keeps: bool,
     /// The child that a follow-up goes back to where it does not begin.
     pub(super) before: Option<Arc<Child>>,
+    _over: Over,
 }
 
 impl Keeper {
-    pub(super) async fn keep(self, mut begin: Begin) {
-        let _over = Over(Arc::clone(&self.child));
+    pub(super) fn new(
+        child: &Arc<Child>,
+        messages: UnboundedReceiver<Message>,
+        start: CancellationToken,
+        keeps: bool,
+        before: Option<Arc<Child>>,
+    ) -> Self {
+        Self { child: Arc::clone(child), messages, start, keeps, before, _over: Over(Arc::clone(child)) }
+    }
+
+    pub(super) async fn keep(self, mut starting: Begin) {
         let stop = &self.child.stop;
         let begun = tokio::select! {
             biased;
-            begun = &mut begin => begun,
+            begun = &mut starting => begun,
             () = stop.token.cancelled() => {
                 self.start.cancel();
-                begin.await
+                starting.await
             }
         };
         match begun {
@@ -121,11 +134,7 @@ impl Keeper {
         }
     }
 
-    async fn until_settled<R: Run>(
-        &mut self,
-        live: &Live<R, NoOutput>,
-        send: for<'a> fn(&'a Live<R, NoOutput>, String) -> BoxFuture<'a, Result<(), String>>,
-    ) {
+    async fn until_settled<R: Run>(&mut self, live: &Live<R, NoOutput>, send: SendTo<R>) {
         let control = live.control();
         let mut stopping = false;
         loop {
@@ -137,13 +146,13 @@ impl Keeper {
                     stopping = true;
                 }
                 Some(message) = self.messages.recv() => {
-                    let sent = tokio::select! {
+                    let answer = tokio::select! {
                         biased;
-                        sent = send(live, message.text) => sent,
+                        answer = send(live, message.text) => answer,
                         () = control.settled() => Err("it has settled and takes no more messages".to_owned()),
                     };
                     // Where nobody waits for the answer any more, nothing is lost.
-                    message.answer.send(sent).ok();
+                    message.answer.send(answer).ok();
                 }
             }
         }
@@ -156,7 +165,8 @@ struct Over(Arc<Child>);
 impl Drop for Over {
     fn drop(&mut self) {
         if self.0.is_running() {
-            let outcome = Outcome::new(StopReason::Aborted).with_diagnostic("its task was ended from outside");
+            let outcome =
+                Outcome::new(StopReason::Aborted).with_diagnostic("its task was ended from outside");
             self.0.end(Ending { whom: self.0.whom.clone(), verdict: Ok(outcome), cleanup: None });
         }
         self.0.gone.cancel();
@@ -168,7 +178,10 @@ fn send(live: &Live<AnyRun<Present>, NoOutput>, text: String) -> BoxFuture<'_, R
 }
 
 fn cannot_send(_live: &Live<AnyRun, NoOutput>, _text: String) -> BoxFuture<'_, Result<(), String>> {
-    futures::future::ready(Err("it works for a provider whose agents take no messages while they work".to_owned())).boxed()
+    futures::future::ready(Err(
+        "it works for a provider whose agents take no messages while they work".to_owned()
+    ))
+    .boxed()
 }
 
 /// Ends the child, and says what went wrong with that.

@@ -172,10 +172,10 @@ impl SubagentTool {
     pub(super) fn reader(&self) -> Option<&'static str> {
         self.settings.can_read.then_some(tools::READ_RESULT)
     }
+}
 
-    fn start_failed(&self, why: &str) -> String {
-        format!("The subagent could not be started: {why}.")
-    }
+fn start_failed(why: &str) -> String {
+    format!("The subagent could not be started: {why}.")
 }
 
 pub(super) const RUN_IN_BACKGROUND: &str = "run_in_background";

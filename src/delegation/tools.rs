@@ -39,7 +39,9 @@ fn agent_id() -> Value {
 }
 
 /// An `Err` is an error output.
-fn answer<'a>(call: impl Future<Output = Result<ToolOutput, String>> + Send + 'a) -> BoxFuture<'a, ToolOutput> {
+fn answer<'a>(
+    call: impl Future<Output = Result<ToolOutput, String>> + Send + 'a,
+) -> BoxFuture<'a, ToolOutput> {
     call.map(|answered| answered.unwrap_or_else(ToolOutput::error)).boxed()
 }
 

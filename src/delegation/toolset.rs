@@ -11,7 +11,8 @@ use super::context::CallContext;
 use super::control::{MissingControl, TakesFollowUps, TakesMessages};
 use super::subagent_tool::{Background, SubagentTool};
 use super::tools::{
-    FOLLOWUP_AGENT, FollowupAgent, InterruptAgent, ListAgents, ReadResult, SEND_MESSAGE, SendMessage, WaitAgent,
+    FOLLOWUP_AGENT, FollowupAgent, InterruptAgent, ListAgents, ReadResult, SEND_MESSAGE, SendMessage,
+    WaitAgent,
 };
 use crate::agent::{Tool, ToolContext, ToolDefinition, ToolOutput, ToolSet, ToolSetError};
 use crate::provider::Provider;
@@ -47,8 +48,11 @@ impl DelegationTools {
     /// Controls that both have are there once, and reach the children of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        let new: Vec<_> =
-            other.tools.into_iter().filter(|tool| !tool.is_control() || self.find(tool.name()).is_none()).collect();
+        let new: Vec<_> = other
+            .tools
+            .into_iter()
+            .filter(|tool| !tool.is_control() || self.find(tool.name()).is_none())
+            .collect();
         self.tools.extend(new);
         self
     }
@@ -172,7 +176,8 @@ impl DelegationToolsBuilder<ByProviderName> {
         has: impl Fn(&crate::AnyProviderHandle) -> bool,
     ) -> Result<(), MissingControl> {
         let ByProviderName { subagents, name } = &self.tool.provider;
-        let provider = subagents.get(name).map_err(|source| MissingControl::NoProvider { control, source })?;
+        let provider =
+            subagents.get(name).map_err(|source| MissingControl::NoProvider { control, source })?;
         if has(&provider) {
             Ok(())
         } else {

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::children::Listed;
@@ -8,6 +8,7 @@ use super::turn::{Seat, Turn, Worker};
 use super::{Child, Settings};
 use crate::agent::{Session, TurnOptions, UsageLedger};
 use crate::content::{ContentBlock, ContentKinds};
+use crate::delegation;
 use crate::error::{DisposeError, ResumeError, SteerError};
 use crate::id::AgentId;
 use crate::parent::Parent;
@@ -30,6 +31,8 @@ pub struct AgentRun<S = Present> {
     /// How long the task has to end by itself.
     grace: Duration,
     seat: Seat,
+    /// What the child has delegated in the background.
+    delegations: Arc<delegation::Shared>,
     /// `None` once the child is disposed of.
     turn: Mutex<Option<Turn>>,
     /// Keeps the child on its provider's list.
@@ -51,6 +54,7 @@ impl<S> AgentRun<S> {
             agent_id: agent.id().clone(),
             _listed: settings.children.list(&session),
             session,
+            delegations: Arc::clone(agent.delegations().shared()),
             carried: agent.model().content_kinds(),
             above,
             grace: settings.limits.cancel_grace.saturating_add(WIND_DOWN),
@@ -109,6 +113,7 @@ impl<S: Presence> Run for AgentRun<S> {
                 (&mut turn.task).await.ok();
             }
         }
+        delegation::close(&self.delegations).await;
         Ok(())
     }
 

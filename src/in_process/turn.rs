@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
@@ -6,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Inbox, TurnOptions, TurnOutcome};
 use crate::content::ContentBlock;
+use crate::delegation;
 use crate::result::Outcome;
 use crate::run::Settlement;
 use crate::sync::lock;
@@ -32,9 +34,10 @@ impl Turn {
             .cancellation(stop.clone())
             .inbox(inbox.clone())
             .on_update(move |update| progress.report(update));
+        let stopped = stop.clone();
         let task = tokio::spawn(async move {
             let mut worker = worker;
-            let outcome = worker.run_turn(prompt, options).await;
+            let outcome = worker.run_turn(prompt, options, stopped).await;
             // Whoever hears of the result can have the agent's next turn.
             drop(worker);
             settlement.settle(outcome);
@@ -88,12 +91,39 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    async fn run_turn(&mut self, prompt: Vec<ContentBlock>, options: TurnOptions) -> Outcome {
-        match &mut self.agent {
-            Some(agent) => outcome(agent.run_turn(prompt, options).await),
-            // Not reached: the agent leaves when the worker is dropped.
-            None => Outcome::error("the agent is gone"),
+    async fn run_turn(
+        &mut self,
+        prompt: Vec<ContentBlock>,
+        options: TurnOptions,
+        stopped: CancellationToken,
+    ) -> Outcome {
+        // Not reached: the agent leaves when the worker is dropped.
+        let Some(agent) = &mut self.agent else { return Outcome::error("the agent is gone") };
+        let delegations = Arc::clone(agent.delegations().shared());
+        let mut turn = pin!(agent.run_turn(prompt, options));
+        let turn = tokio::select! {
+            biased;
+            turn = &mut turn => turn,
+            () = stopped.cancelled() => {
+                // A run takes its whole tree along, also what works in the background.
+                delegation::cancel_all(&delegations, "its parent was cancelled");
+                turn.await
+            }
+        };
+        let mut outcome = outcome(turn);
+        // No child outlives the run that it works for. One that was stopped is told of when the run is resumed.
+        let left = if stopped.is_cancelled() {
+            delegation::cancel_all(&delegations, "its parent was cancelled")
+        } else {
+            delegation::settle_all(&delegations, "its parent has ended").await
+        };
+        if !left.is_empty() {
+            let left = left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let diagnostic =
+                outcome.diagnostic.take().map(|diagnostic| format!("{diagnostic}; ")).unwrap_or_default();
+            outcome.diagnostic = Some(format!("{diagnostic}background agents were stopped with it: {left}"));
         }
+        outcome
     }
 }
 

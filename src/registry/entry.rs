@@ -136,7 +136,6 @@ pub(super) trait ErasedEntry: Send + Sync {
     fn sees_conversation(&self) -> bool;
     fn can_steer(&self) -> bool;
     fn can_resume(&self) -> bool;
-    fn hub(&self) -> &Arc<Hub>;
     fn provider_type(&self) -> &'static str;
     fn close(&self);
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -171,10 +170,6 @@ impl<P: Provider> ErasedEntry for Entry<P> {
 
     fn can_resume(&self) -> bool {
         <P::Run as Run>::Resume::PRESENT
-    }
-
-    fn hub(&self) -> &Arc<Hub> {
-        &self.hub
     }
 
     fn provider_type(&self) -> &'static str {

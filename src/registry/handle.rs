@@ -1,8 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Entry, Hub};
 use super::entry::ErasedEntry;
+use super::{Entry, Hub};
 use crate::capability::{Capabilities, CapabilitySet, OutputType, SatisfiedBy};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
@@ -139,10 +139,6 @@ impl AnyProviderHandle {
     #[must_use]
     pub fn can_resume(&self) -> bool {
         self.entry.can_resume()
-    }
-
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
-        self.entry.hub()
     }
 }
 

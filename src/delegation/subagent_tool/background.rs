@@ -1,10 +1,10 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Background, SubagentTool};
+use super::{Background, SubagentTool, start_failed};
 use crate::agent::ToolOutput;
 use crate::content::ContentBlock;
 use crate::delegation::child::Child;
@@ -29,21 +29,19 @@ impl SubagentTool {
         let (parent, ledger) = context.parent_of_one()?;
         let (id, start) = (RunId::new(), CancellationToken::new());
         let starting = self.source.start(Task { prompt, parent, id, cancellation: start.clone() })?;
-        let whom =
-            Whom { id, provider: self.source.provider().to_owned(), agent_type: starting.agent_type };
+        let whom = Whom { id, provider: self.source.provider().to_owned(), agent_type: starting.agent_type };
         let (messages, mailbox) = mailbox();
         let child = Child::new(whom, description.into(), self.source.hub(), ledger, delegations, messages);
         delegations.add(&child, background.most).map_err(|refused| refused.say(background.most))?;
         let begin = starting.start.map(|started| started.map_err(|error| not_started(&error))).boxed();
-        let keeper =
-            Keeper { child: Arc::clone(&child), messages: mailbox, start, keeps: background.keeps, before: None };
+        let keeper = Keeper::new(&child, mailbox, start, background.keeps, None);
         match begin_now(&child, keeper, begin).await {
             Ok(()) => Ok(ToolOutput::text(format!(
                 "Started in the background as agent {id}. You are told when it has ended; `wait_agent` waits for it."
             ))),
             Err(not_begun) => {
                 delegations.remove(id);
-                Err(self.start_failed(&not_begun.why))
+                Err(start_failed(&not_begun.why))
             }
         }
     }
@@ -56,7 +54,11 @@ pub(in crate::delegation) async fn begin_now(
     mut begin: Begin,
 ) -> Result<(), NotBegun> {
     let begin = match futures::poll!(&mut begin) {
-        Poll::Ready(Err(not_begun)) => return Err(not_begun),
+        Poll::Ready(Err(not_begun)) => {
+            // The call tells it, and nobody else.
+            child.set_owner(Weak::new());
+            return Err(not_begun);
+        }
         Poll::Ready(Ok(live)) => futures::future::ready(Ok(live)).boxed(),
         Poll::Pending => begin,
     };
@@ -77,9 +79,5 @@ impl Refused {
 }
 
 fn not_started(error: &StartError) -> NotBegun {
-    NotBegun {
-        why: chain(error),
-        cancelled: matches!(error, StartError::Cancelled { .. }),
-        settled: None,
-    }
+    NotBegun { why: chain(error), cancelled: matches!(error, StartError::Cancelled { .. }), settled: None }
 }

@@ -2,7 +2,7 @@ use std::pin::pin;
 
 use futures::StreamExt;
 
-use super::SubagentTool;
+use super::{SubagentTool, start_failed};
 use crate::agent::ToolOutput;
 use crate::content::ContentBlock;
 use crate::delegation::context::CallContext;
@@ -22,7 +22,7 @@ impl SubagentTool {
         let before = ledger.usage();
         let id = RunId::new();
         let task = Task { prompt, parent, id, cancellation: context.cancellation.clone() };
-        let live = self.source.start(task)?.start.await.map_err(|error| self.start_failed(&chain(&error)))?;
+        let live = self.source.start(task)?.start.await.map_err(|error| start_failed(&chain(&error)))?;
         let whom = Whom {
             id,
             provider: self.source.provider().to_owned(),

@@ -51,7 +51,8 @@ impl Callable for FollowupAgent {
     fn call(&self, arguments: Value, context: CallContext) -> BoxFuture<'_, ToolOutput> {
         answer(async move {
             let mut arguments = Arguments::read(arguments, &[AGENT_ID, "prompt"])?;
-            let asked = arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say which agent is to go on.")?;
+            let asked =
+                arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say which agent is to go on.")?;
             let prompt = arguments.text("prompt", MOST_PROMPT_BYTES)?;
             let delegations = context.owned()?;
             let before = delegations.find(&asked)?;
@@ -83,13 +84,7 @@ impl Callable for FollowupAgent {
             };
             before.set_followed_by(Some(id));
             let begin = resume(settled, FollowUp::new(prompt).run_id(id).cancellation(start.clone()));
-            let keeper = Keeper {
-                child: Arc::clone(&child),
-                messages: mailbox,
-                start,
-                keeps: true,
-                before: Some(Arc::clone(&before)),
-            };
+            let keeper = Keeper::new(&child, mailbox, start, true, Some(Arc::clone(&before)));
             if let Err(not_begun) = begin_now(&child, keeper, begin).await {
                 delegations.remove(id);
                 before.set_followed_by(None);
@@ -108,7 +103,8 @@ fn resume(settled: Settled<AnyRun, NoOutput>, follow_up: FollowUp) -> Begin {
         Ok(settled) => settled,
         Err(settled) => {
             let why = "its provider cannot resume it".to_owned();
-            return futures::future::ready(Err(NotBegun { why, cancelled: false, settled: Some(settled) })).boxed();
+            return futures::future::ready(Err(NotBegun { why, cancelled: false, settled: Some(settled) }))
+                .boxed();
         }
     };
     settled

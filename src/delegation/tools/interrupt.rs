@@ -43,7 +43,8 @@ impl Callable for InterruptAgent {
     fn call(&self, arguments: Value, context: CallContext) -> BoxFuture<'_, ToolOutput> {
         answer(async move {
             let mut arguments = Arguments::read(arguments, &[AGENT_ID, "reason"])?;
-            let asked = arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say which agent is to stop.")?;
+            let asked =
+                arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say which agent is to stop.")?;
             let reason = arguments.optional_text("reason", MOST_LABEL_BYTES)?;
             let delegations = context.owned()?;
             let child = delegations.find(&asked)?;
@@ -69,7 +70,9 @@ impl Callable for InterruptAgent {
             };
             let id = child.whom.id;
             if !ended {
-                return Ok(ToolOutput::text(format!("Agent {id} was told to stop. You are told when it has ended.")));
+                return Ok(ToolOutput::text(format!(
+                    "Agent {id} was told to stop. You are told when it has ended."
+                )));
             }
             let report = |ending: &Ending| ending.report(self.result_bytes, Some(super::READ_RESULT));
             let told =

@@ -62,5 +62,10 @@ fn line(child: &Child) -> String {
     };
     let whom = &child.whom;
     let kind = whom.agent_type.as_ref().map(|kind| format!(", {}", one_line(kind))).unwrap_or_default();
-    format!("{} ({}{kind}): {state}. Task: {}", whom.id, one_line(&whom.provider), one_line(&child.description))
+    format!(
+        "{} ({}{kind}): {state}. Task: {}",
+        whom.id,
+        one_line(&whom.provider),
+        one_line(&child.description)
+    )
 }

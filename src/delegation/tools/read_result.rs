@@ -37,22 +37,25 @@ impl Callable for ReadResult {
     fn call(&self, arguments: Value, context: CallContext) -> BoxFuture<'_, ToolOutput> {
         answer(async move {
             let mut arguments = Arguments::read(arguments, &[AGENT_ID, "offset"])?;
-            let asked = arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say whose result is to be read.")?;
+            let asked =
+                arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say whose result is to be read.")?;
             let offset = usize::try_from(arguments.number("offset")?.unwrap_or(0)).unwrap_or(usize::MAX);
             let delegations = context.owned()?;
             if let Asked::Id(id) = asked
                 && let Some((piece, total)) = delegations.read_result(id, offset, self.result_bytes)
             {
                 if piece.is_empty() {
-                    return Ok(ToolOutput::text(format!("The result has {total} bytes; there is nothing after that.")));
+                    return Ok(ToolOutput::text(format!(
+                        "The result has {total} bytes; there is nothing after that."
+                    )));
                 }
-                let mut said = format!("From byte {offset} of {total}.");
+                let mut said = vec![format!("From byte {offset} of {total}.")];
                 frame(&mut said, "output", id, &piece);
                 let end = offset.saturating_add(piece.len());
                 if end < total {
-                    said.push_str(&format!("\n[read on at offset {end}]"));
+                    said.push(format!("\n[read on at offset {end}]"));
                 }
-                return Ok(ToolOutput::text(said));
+                return Ok(ToolOutput::text(said.concat()));
             }
             let child = delegations.find(&asked)?;
             let id = child.whom.id;

@@ -37,7 +37,9 @@ impl Callable for SendMessage {
     fn call(&self, arguments: Value, context: CallContext) -> BoxFuture<'_, ToolOutput> {
         answer(async move {
             let mut arguments = Arguments::read(arguments, &[AGENT_ID, "message"])?;
-            let asked = arguments.id(AGENT_ID)?.ok_or("`agent_id` is missing. Say which agent is to get the message.")?;
+            let asked = arguments
+                .id(AGENT_ID)?
+                .ok_or("`agent_id` is missing. Say which agent is to get the message.")?;
             let text = arguments.text("message", MOST_PROMPT_BYTES)?;
             let child = context.owned()?.find(&asked)?;
             let id = child.whom.id;
@@ -58,7 +60,9 @@ impl Callable for SendMessage {
                 }
             };
             match answered {
-                Ok(Ok(())) => Ok(ToolOutput::text(format!("Agent {id} has the message and reads it at its next step."))),
+                Ok(Ok(())) => {
+                    Ok(ToolOutput::text(format!("Agent {id} has the message and reads it at its next step.")))
+                }
                 Ok(Err(why)) => not_sent(&why),
                 Err(_) => not_sent(settled),
             }

@@ -94,12 +94,18 @@ impl WaitAgent {
     }
 
     /// The answer, where there is one already.
-    fn ended(&self, delegations: &Shared, children: &[Arc<Child>], context: &CallContext) -> Option<ToolOutput> {
+    fn ended(
+        &self,
+        delegations: &Shared,
+        children: &[Arc<Child>],
+        context: &CallContext,
+    ) -> Option<ToolOutput> {
         let report = |ending: &Ending| ending.report(self.result_bytes, Some(super::READ_RESULT));
         let reports = delegations.take(children, context.is_confirmed_later(), ROOM, report);
         if !reports.is_empty() {
             let ready = children.iter().filter(|child| child.undelivered().is_some()).count();
-            let more = if ready == 0 { String::new() } else { format!("{ready} more have ended: wait again. ") };
+            let more =
+                if ready == 0 { String::new() } else { format!("{ready} more have ended: wait again. ") };
             return Some(several(reports, format!("{more}{}", still_working(children))));
         }
         if children.iter().any(|child| child.is_running()) {
@@ -115,27 +121,27 @@ impl WaitAgent {
 
 /// The children that are meant: those that are named, or all that work or have something to tell.
 fn awaited(delegations: &Shared, asked: Option<Vec<Asked>>) -> Result<Vec<Arc<Child>>, String> {
-    match asked {
-        Some(asked) => {
-            let mut children: Vec<Arc<Child>> = Vec::new();
-            for id in &asked {
-                let child = delegations.find(id)?;
-                if !children.iter().any(|listed| listed.whom.id == child.whom.id) {
-                    children.push(child);
-                }
-            }
-            Ok(children)
-        }
-        None => {
-            let mut children = delegations.children();
-            children.retain(|child| child.state() != ChildState::Delivered);
-            Ok(children)
+    let Some(asked) = asked else {
+        let mut children = delegations.children();
+        children.retain(|child| child.state() != ChildState::Delivered);
+        return Ok(children);
+    };
+    let mut children: Vec<Arc<Child>> = Vec::new();
+    for id in &asked {
+        let child = delegations.find(id)?;
+        if !children.iter().any(|listed| listed.whom.id == child.whom.id) {
+            children.push(child);
         }
     }
+    Ok(children)
 }
 
 fn still_working(children: &[Arc<Child>]) -> String {
     let working: Vec<_> =
         children.iter().filter(|child| child.is_running()).map(|child| child.whom.id.to_string()).collect();
-    if working.is_empty() { "None of them works any more.".to_owned() } else { format!("Still at work: {}.", working.join(", ")) }
+    if working.is_empty() {
+        "None of them works any more.".to_owned()
+    } else {
+        format!("Still at work: {}.", working.join(", "))
+    }
 }
