@@ -13,7 +13,9 @@ use subagent::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{context, ends_with, framed, parent, recorded, said, says, scripted, task, times, toolset};
+use crate::support::{
+    context, ends_with, framed, parent, recorded, said, says, scripted, task, times, toolset,
+};
 
 #[tokio::test]
 async fn a_task_goes_to_the_configured_provider_and_its_text_comes_back() {
@@ -93,12 +95,17 @@ async fn two_tools_with_names_of_their_own_reach_their_own_providers() {
         .with(SubagentTool::builder(&two).name("reviewer").build())
         .unwrap();
     let model = ScriptedModel::new()
-        .reply(ScriptedReply::new().tool_call("1", "reviewer", task("a")).tool_call("2", "subagent", task("b")))
+        .reply(ScriptedReply::new().tool_call("1", "reviewer", task("a")).tool_call(
+            "2",
+            "subagent",
+            task("b"),
+        ))
         .reply(says("done"));
     let mut agent = Agent::builder(Arc::new(model)).tools(tools).build();
     agent.run_turn(vec!["go".into()], TurnOptions::new()).await;
     let log = crate::support::log_of(&agent);
-    let result = |id: &str| log.iter().find(|line| line.starts_with(&format!("result {id}"))).unwrap().clone();
+    let result =
+        |id: &str| log.iter().find(|line| line.starts_with(&format!("result {id}"))).unwrap().clone();
     assert_eq!(framed(&result("1")), "from two");
     assert_eq!(framed(&result("2")), "from one");
 }
@@ -109,7 +116,9 @@ async fn what_is_configured_reaches_the_request_and_nothing_else_does() {
     let (events, _subscription) = recorded(&subagents);
     let steps = 7.try_into().unwrap();
     let configured = SubagentTool::builder(&provider)
-        .child(move |request| request.agent_type("profiler").max_depth(2).max_steps(steps).persona("Be brief."))
+        .child(move |request| {
+            request.agent_type("profiler").max_depth(2).max_steps(steps).persona("Be brief.")
+        })
         .build();
     configured.call(task("Do it"), context()).await;
     SubagentTool::builder(&provider).build().call(task("Do it"), context()).await;
@@ -135,14 +144,16 @@ async fn siblings_have_the_same_share_each() {
     let steps = 3.try_into().unwrap();
     let tool = SubagentTool::builder(&provider).child(move |request| request.max_steps(steps)).build();
     futures::future::join_all((0..3).map(|_| tool.call(task("Do it"), context()))).await;
-    let shares: Vec<_> = log.requests().iter().map(|request| request.capabilities["step-limit"].clone()).collect();
+    let shares: Vec<_> =
+        log.requests().iter().map(|request| request.capabilities["step-limit"].clone()).collect();
     assert_eq!(shares, [json!(3), json!(3), json!(3)]);
 }
 
 #[tokio::test]
 async fn a_filter_that_permits_nothing_is_refused_and_one_that_only_denies_is_not() {
     let subagents = Subagents::new();
-    let spawn = subagents.register("spawn", Spawn::new(ScriptedModel::new().then_always(says("done")))).unwrap();
+    let spawn =
+        subagents.register("spawn", Spawn::new(ScriptedModel::new().then_always(says("done")))).unwrap();
     let read = subagent::agent::tool_fn("read", "Reads.", json!({"type": "object"}), async |_, _| "text");
     let parent = parent().with_tools(ToolSet::new().with(read).unwrap());
     let context = CallContext::new().parent(&parent);
@@ -210,7 +221,9 @@ async fn a_call_that_is_stopped_cancels_its_child_once_and_says_so() {
         .lock()
         .unwrap()
         .iter()
-        .filter_map(|event| if let Event::Ended(ended) = event { Some(ended.stop_reason.clone()) } else { None })
+        .filter_map(
+            |event| if let Event::Ended(ended) = event { Some(ended.stop_reason.clone()) } else { None },
+        )
         .collect();
     assert_eq!(ends, [StopReason::Aborted]);
 
@@ -235,7 +248,8 @@ async fn a_dropped_call_leaves_no_child() {
 
 #[tokio::test]
 async fn a_failed_cleanup_hides_no_result_and_is_told() {
-    let (_subagents, provider, _) = scripted([Script::new().fail_dispose("the process lives on").complete("42")]);
+    let (_subagents, provider, _) =
+        scripted([Script::new().fail_dispose("the process lives on").complete("42")]);
     let output = SubagentTool::builder(&provider).build().call(task("Do it"), context()).await;
     let text = said(&output);
     assert!(output.is_error && text.contains("completed.") && framed(&text) == "42", "{text}");
@@ -251,7 +265,7 @@ async fn siblings_that_wait_for_each_other_both_finish() {
         subagent::provider_fn(move |child: subagent::ChildContext| {
             let (one, two) = (Arc::clone(&one), Arc::clone(&two));
             async move {
-                if child.request().prompt_text().starts_with("first") {
+                if child.request.prompt_text().starts_with("first") {
                     one.notify_one();
                     two.notified().await;
                 } else {
@@ -265,11 +279,11 @@ async fn siblings_that_wait_for_each_other_both_finish() {
     let provider = subagents.register("meet", meet).unwrap();
     let tools = ToolSet::new().with(SubagentTool::builder(&provider).build()).unwrap();
     let model = ScriptedModel::new()
-        .reply(
-            ScriptedReply::new()
-                .tool_call("1", "subagent", task("first"))
-                .tool_call("2", "subagent", task("second")),
-        )
+        .reply(ScriptedReply::new().tool_call("1", "subagent", task("first")).tool_call(
+            "2",
+            "subagent",
+            task("second"),
+        ))
         .reply(says("done"));
     let mut agent = Agent::builder(Arc::new(model)).tools(tools).build();
     let outcome = agent.run_turn(vec!["go".into()], TurnOptions::new()).await;
@@ -302,8 +316,7 @@ async fn three_children_in_one_response_each_have_one_result() {
         reply.tool_call(*id, "subagent", task(&format!("task {id}")))
     });
     let model = ScriptedModel::new().reply(calls).reply(says("collected"));
-    let mut agent =
-        Agent::builder(Arc::new(model)).tools(ToolSet::new().with(tool).unwrap()).build();
+    let mut agent = Agent::builder(Arc::new(model)).tools(ToolSet::new().with(tool).unwrap()).build();
     let outcome = agent.run_turn(vec!["go".into()], TurnOptions::new()).await;
     assert_eq!((outcome.stop_reason, outcome.output.to_text()), (StopReason::Completed, "collected".into()));
     let events = crate::support::log_of(&agent);
@@ -328,7 +341,11 @@ async fn a_long_result_is_cut_and_the_rest_can_be_read() {
     let text = said(&output);
     let mut read = framed(&text).to_owned();
     assert!(!output.is_error && read.len() <= 1001, "{text}");
-    let told = format!("[cut: the first {} of {} bytes are shown; read on with `read_result`", read.len(), long.len());
+    let told = format!(
+        "[cut: the first {} of {} bytes are shown; read on with `read_result`",
+        read.len(),
+        long.len()
+    );
     assert!(text.contains(&told), "{text}");
     let id = crate::support::id_in(&text);
     while read.len() < long.len() {
@@ -341,7 +358,8 @@ async fn a_long_result_is_cut_and_the_rest_can_be_read() {
 
 #[tokio::test]
 async fn what_a_child_used_is_counted_once_whether_or_not_it_keeps_a_ledger() {
-    let used = Usage { own: vec![ModelUsage::new("large", 100, 10)], ..Usage::default() };
+    let mut used = Usage::default();
+    used.add(&ModelUsage::new("large", 100, 10));
     let subagents = Subagents::new();
     let plain = Script::new().settle(Outcome::completed("done").with_usage(used));
     let plain = subagents.register("plain", ScriptedProvider::new(plain)).unwrap();

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use subagent::agent::{Agent, SessionEventKind, ToolOutput, ToolSet};
 use subagent::delegation::{CallContext, DelegationTools, Delegations, SubagentTool};
 use subagent::testing::{Script, ScriptedLog, ScriptedModel, ScriptedProvider, ScriptedReply};
-use subagent::{ContentBlock, Event, Outcome, Parent, ProviderHandle, RunId, StopReason, Subagents, Subscription};
+use subagent::{
+    ContentBlock, Event, Outcome, Parent, ProviderHandle, RunId, StopReason, Subagents, Subscription,
+};
 
 pub(crate) fn parent() -> Parent {
     Parent::new("agent", "session")
