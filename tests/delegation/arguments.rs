@@ -99,7 +99,7 @@ async fn background_work_that_is_not_offered_is_refused_also_if_it_is_asked_for(
 
 #[tokio::test]
 async fn an_agents_id_given_to_the_wrong_tool_is_told_the_right_one() {
-    let (_subagents, provider, _) = scripted([Script::new().wait(std::time::Duration::from_secs(600))]);
+    let (_subagents, provider, _) = scripted([Script::new().wait(std::time::Duration::from_mins(10))]);
     let parent = Loop::new(toolset(&provider));
     let id = parent.start("a").await.to_string();
     refused(&parent, "read_result", json!({"agent_id": id}), "`wait_agent` waits for its result").await;

@@ -103,7 +103,7 @@ async fn a_list_has_every_child_that_works_or_was_not_told_of() {
     let (_subagents, provider, _) = scripted([
         after(1, "first"),
         Script::new().text("hello").wait(Duration::from_secs(9)).complete("second"),
-        Script::new().wait(Duration::from_secs(60)).in_start().complete("third"),
+        Script::new().wait(Duration::from_mins(1)).in_start().complete("third"),
     ]);
     let parent = Loop::new(SubagentTool::builder(&provider).in_background().build());
     let ids = [parent.start("a").await, parent.start("b").await, parent.start("c").await];
@@ -124,7 +124,7 @@ async fn a_list_has_every_child_that_works_or_was_not_told_of() {
 
 #[tokio::test(start_paused = true)]
 async fn a_child_that_is_stopped_while_it_starts_never_works() {
-    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_secs(60)).in_start()]);
+    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_mins(1)).in_start()]);
     let (events, _subscription) = recorded(&subagents);
     let parent = Loop::new(toolset(&provider));
     let id = parent.start("a").await;
@@ -164,7 +164,7 @@ async fn a_start_that_fails_is_told_at_once_or_as_a_notice() {
 async fn a_stopped_child_whose_cleanup_fails_is_not_called_cleanly_stopped() {
     let (_subagents, provider, _) = scripted([Script::new()
         .text("so far")
-        .wait(Duration::from_secs(60))
+        .wait(Duration::from_mins(1))
         .fail_dispose("the process lives on")]);
     let parent = Loop::new(toolset(&provider));
     let id = parent.start("a").await;
@@ -252,10 +252,10 @@ async fn an_outcome_is_kept_until_it_is_told_however_late() {
     for _ in 0..10 {
         parent.start("b").await;
     }
-    tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
+    tokio::time::sleep(Duration::from_hours(2)).await;
     let notices = parent.notices();
     assert_eq!(id_in(&notices[0]), id);
-    tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
+    tokio::time::sleep(Duration::from_hours(2)).await;
     let arguments = json!({"agent_id": id.to_string(), "offset": 99_000});
     assert_eq!(framed(&said(&parent.call("read_result", arguments).await)).len(), 1000);
 }

@@ -69,7 +69,7 @@ async fn a_message_reaches_a_child_at_work_and_ends_nothing() {
 #[tokio::test]
 async fn a_message_to_a_child_of_a_provider_that_cannot_take_it_is_refused() {
     let subagents = Subagents::new();
-    let deaf = ScriptedProvider::new(Script::new().wait(Duration::from_secs(600))).without_steering();
+    let deaf = ScriptedProvider::new(Script::new().wait(Duration::from_mins(10))).without_steering();
     let deaf = subagents.register("deaf", deaf).unwrap();
     let (_others, full, _) = scripted([Script::new().complete("done")]);
     let both = SubagentTool::builder(&deaf).name("deaf").in_background().build().and(toolset(&full));

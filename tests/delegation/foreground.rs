@@ -204,7 +204,7 @@ async fn a_tool_may_come_before_its_provider_and_outlive_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_stopped_cancels_its_child_once_and_says_so() {
-    let (subagents, provider, log) = scripted([Script::new().text("so far").wait(Duration::from_secs(600))]);
+    let (subagents, provider, log) = scripted([Script::new().text("so far").wait(Duration::from_mins(10))]);
     let (events, _subscription) = recorded(&subagents);
     let tool = SubagentTool::builder(&provider).build();
     let stop = CancellationToken::new();
@@ -235,7 +235,7 @@ async fn a_call_that_is_stopped_cancels_its_child_once_and_says_so() {
 
 #[tokio::test]
 async fn a_dropped_call_leaves_no_child() {
-    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_secs(600))]);
+    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_mins(10))]);
     let tool = SubagentTool::builder(&provider).build();
     let mut call = Box::pin(tool.call(task("Do it"), context()));
     while log.live_children() == 0 {

@@ -13,7 +13,7 @@ use crate::support::{Loop, framed, recorded, said, scripted, toolset};
 
 #[tokio::test]
 async fn an_id_alone_gives_no_authority() {
-    let (_subagents, provider, _) = scripted([Script::new().wait(Duration::from_secs(600))]);
+    let (_subagents, provider, _) = scripted([Script::new().wait(Duration::from_mins(10))]);
     let (owner, stranger) = (Loop::new(toolset(&provider)), Loop::new(toolset(&provider)));
     let id = owner.start("a").await.to_string();
     let own = stranger.start("b").await.to_string();
@@ -39,9 +39,9 @@ async fn an_id_alone_gives_no_authority() {
 async fn closing_ends_every_child_and_a_dropped_owner_leaves_none() {
     let (subagents, provider, log) = scripted([
         Script::new().complete("kept"),
-        Script::new().wait(Duration::from_secs(600)),
-        Script::new().wait(Duration::from_secs(600)),
-        Script::new().wait(Duration::from_secs(600)),
+        Script::new().wait(Duration::from_mins(10)),
+        Script::new().wait(Duration::from_mins(10)),
+        Script::new().wait(Duration::from_mins(10)),
     ]);
     let (events, _subscription) = recorded(&subagents);
     for closes in [true, false] {
@@ -94,7 +94,7 @@ async fn a_detached_child_is_told_to_its_new_owner() {
 
 #[tokio::test]
 async fn a_child_that_is_left_to_the_subagents_lives_until_their_shutdown() {
-    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_secs(600))]);
+    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_mins(10))]);
     let (events, _subscription) = recorded(&subagents);
     let parent = Loop::new(SubagentTool::builder(&provider).in_background().build());
     let id: RunId = parent.start("a").await;
@@ -116,7 +116,7 @@ async fn a_child_that_is_left_to_the_subagents_lives_until_their_shutdown() {
 
 #[tokio::test]
 async fn a_shutdown_ends_what_works_in_the_background_and_tells_its_parent() {
-    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_secs(600))]);
+    let (subagents, provider, log) = scripted([Script::new().wait(Duration::from_mins(10))]);
     let parent = Loop::new(toolset(&provider));
     parent.start("a").await;
     subagents.shutdown().await;

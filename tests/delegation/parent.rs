@@ -160,8 +160,7 @@ async fn what_a_dropped_turn_had_taken_and_not_logged_is_told_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_to_the_parent_stops_no_child_and_wakes_it() {
-    let (_subagents, provider, log) =
-        scripted([Script::new().wait(Duration::from_secs(60)).complete("done")]);
+    let (_subagents, provider, log) = scripted([Script::new().wait(Duration::from_mins(1)).complete("done")]);
     let model = ScriptedModel::new()
         .reply(starts(&["1"]))
         .reply(says("It works."))
@@ -188,7 +187,7 @@ async fn nineteen_that_end_while_the_parent_is_busy_are_all_told_at_the_next_ste
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let model = ScriptedModel::new()
         .reply(starts(&ids))
-        .reply(ScriptedReply::new().delay(Duration::from_secs(60)).text("I was busy."))
+        .reply(ScriptedReply::new().delay(Duration::from_mins(1)).text("I was busy."))
         .reply(says("All nineteen."));
     let tools = SubagentTool::builder(&provider).in_background().max_live(32).build();
     let mut agent = agent(&model, &tools);
@@ -199,7 +198,7 @@ async fn nineteen_that_end_while_the_parent_is_busy_are_all_told_at_the_next_ste
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_out_of_steps_names_what_still_works() {
-    let (_subagents, provider, log) = scripted([Script::new().wait(Duration::from_secs(600))]);
+    let (_subagents, provider, log) = scripted([Script::new().wait(Duration::from_mins(10))]);
     let mut limits = Limits::default();
     limits.steps = 2.try_into().ok();
     let model = ScriptedModel::new().reply(starts(&["1"])).reply(says("No more steps."));
@@ -217,7 +216,7 @@ async fn a_turn_that_runs_out_of_steps_names_what_still_works() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_child_ends_the_wait_at_the_idle_limit_and_a_busy_one_does_not() {
     let busy = (0..10).fold(Script::new(), |script, _| script.text(".").wait(Duration::from_secs(5)));
-    let silent = Script::new().wait(Duration::from_secs(60)).complete("late");
+    let silent = Script::new().wait(Duration::from_mins(1)).complete("late");
     for (script, reason) in [(busy.complete("done"), StopReason::Completed), (silent, StopReason::TimeLimit)]
     {
         let (_subagents, provider, _) = scripted([script]);
@@ -247,7 +246,7 @@ async fn a_child_is_not_settled_while_its_own_children_work_and_they_report_to_i
     let model = ScriptedModel::new().reply(starts(&["1"])).reply(says("waiting")).reply_with(|request| {
         says(&format!("heard: {}", framed(&format!("{:?}", request.messages()).replace("\\n", "\n"))))
     });
-    let below = Script::new().wait(Duration::from_secs(60)).complete("from below");
+    let below = Script::new().wait(Duration::from_mins(1)).complete("from below");
     let (subagents, spawn, top) = spawn_that_delegates(model, below);
     let (events, _subscription) = recorded(&subagents);
     let run = spawn.start(Request::new("go").parent(&top)).await.unwrap();
@@ -268,7 +267,7 @@ async fn a_child_is_not_settled_while_its_own_children_work_and_they_report_to_i
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_run_takes_its_whole_tree_and_each_sends_its_end() {
     let model = ScriptedModel::new().reply(starts(&["1"])).reply(says("waiting"));
-    let (subagents, spawn, top) = spawn_that_delegates(model, Script::new().wait(Duration::from_secs(600)));
+    let (subagents, spawn, top) = spawn_that_delegates(model, Script::new().wait(Duration::from_mins(10)));
     let ends = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&ends);
     let _subscription = subagents.subscribe(move |event| {
@@ -296,7 +295,7 @@ async fn a_run_that_fails_stops_its_children_says_which_and_tells_it_when_it_is_
         .reply(ScriptedReply::new().error(subagent::agent::ModelError::other("overloaded")))
         .reply(says("I go on."));
     let (subagents, spawn, top) =
-        spawn_that_delegates(model.clone(), Script::new().text("half").wait(Duration::from_secs(600)));
+        spawn_that_delegates(model.clone(), Script::new().text("half").wait(Duration::from_mins(10)));
     let settled = spawn.start(Request::new("go").parent(&top)).await.unwrap().settle().await;
     let result = settled.result().unwrap();
     assert_eq!(result.stop_reason(), &StopReason::Error);
