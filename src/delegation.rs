@@ -56,6 +56,8 @@ mod context;
 mod control;
 mod delegations;
 mod keeper;
+#[cfg(feature = "rmcp")]
+mod mcp_server;
 mod report;
 mod shared;
 mod source;
@@ -68,6 +70,8 @@ pub use child::ChildState;
 pub use context::CallContext;
 pub use control::{MissingControl, TakesFollowUps, TakesMessages};
 pub use delegations::{DelegatedChild, Delegations, DetachError, NewOwner};
+#[cfg(feature = "rmcp")]
+pub use mcp_server::McpServer;
 pub use subagent_tool::SubagentTool;
 pub use toolset::{DelegationTool, DelegationTools, DelegationToolsBuilder};
 
