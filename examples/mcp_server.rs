@@ -38,8 +38,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The agent on the other side of the protocol, for which this server acts.
     let parent = Parent::new("mcp-client", "mcp-session");
     let server = McpServer::new(tools, &parent);
-    let served = server.clone().serve(rmcp::transport::stdio()).await?;
-    served.waiting().await?;
+    let running = server.clone().serve(rmcp::transport::stdio()).await?;
+    running.waiting().await?;
 
     server.close().await;
     subagents.shutdown().await;

@@ -41,7 +41,6 @@ impl McpServer {
     }
 
     /// What the client's agent has delegated in the background.
-    #[must_use]
     pub fn delegations(&self) -> &Delegations {
         &self.0.delegations
     }
@@ -97,14 +96,14 @@ impl ServerHandler for McpServer {
             .delegations(&self.0.delegations)
             .cancellation(context.ct.clone());
         let output = tool.call(Value::Object(request.arguments.unwrap_or_default()), call).await;
-        let mut content = output.content;
+        let mut blocks = output.content;
         // Nobody reads the answer to a cancelled request: what it would tell waits for the next.
         if !context.ct.is_cancelled() {
-            content.extend(self.0.delegations.take_notices().into_iter().flatten());
+            blocks.extend(self.0.delegations.take_notices().into_iter().flatten());
         }
-        let content = content.iter().map(carried).collect();
+        let blocks = blocks.iter().map(carried).collect();
         let result =
-            if output.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+            if output.is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) };
         Ok(result.into())
     }
 }

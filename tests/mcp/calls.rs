@@ -32,8 +32,8 @@ impl Talk {
         let tools = tools.try_send_message().unwrap().try_followup_agent().unwrap().build();
         let server = McpServer::new(tools, &Parent::new("client", "session").with_depth(1));
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let served = server.clone();
-        let (running, client) = tokio::join!(served.serve(ours), ().serve(theirs));
+        let handler = server.clone();
+        let (running, client) = tokio::join!(handler.serve(ours), ().serve(theirs));
         let running = running.unwrap();
         tokio::spawn(async move { running.waiting().await });
         Self { client: client.unwrap(), server, subagents, log }

@@ -57,6 +57,6 @@ async fn a_client_delegates_over_stdio() {
     assert_eq!(result.is_error, Some(false));
     assert!(said(&result).contains("\n3 words\n"), "{result:?}");
     client.cancel().await.unwrap();
-    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), server.wait()).await;
+    let ended = tokio::time::timeout(std::time::Duration::from_mins(1), server.wait()).await;
     assert!(ended.expect("the server ends with its client").unwrap().success());
 }
