@@ -59,6 +59,10 @@ mod keeper;
 #[cfg(feature = "rmcp")]
 mod mcp_server;
 mod report;
+#[cfg(feature = "rig")]
+mod rig_tools;
+#[cfg(any(feature = "rmcp", feature = "rig"))]
+mod served;
 mod shared;
 mod source;
 mod subagent_tool;
@@ -72,6 +76,8 @@ pub use control::{MissingControl, TakesFollowUps, TakesMessages};
 pub use delegations::{DelegatedChild, Delegations, DetachError, NewOwner};
 #[cfg(feature = "rmcp")]
 pub use mcp_server::McpServer;
+#[cfg(feature = "rig")]
+pub use rig_tools::RigTools;
 pub use subagent_tool::SubagentTool;
 pub use toolset::{DelegationTool, DelegationTools, DelegationToolsBuilder};
 

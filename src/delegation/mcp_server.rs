@@ -9,7 +9,8 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
-use super::{CallContext, DelegationTool, DelegationTools, Delegations};
+use super::served::Served;
+use super::{DelegationTool, DelegationTools, Delegations};
 use crate::agent::ToolDefinition;
 use crate::content::ContentBlock;
 use crate::parent::Parent;
@@ -24,20 +25,13 @@ use crate::parent::Parent;
 ///
 /// `examples/mcp_server.rs` serves a toolset over stdio.
 #[derive(Debug, Clone)]
-pub struct McpServer(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    tools: DelegationTools,
-    parent: Parent,
-    delegations: Delegations,
-}
+pub struct McpServer(Arc<Served>);
 
 impl McpServer {
     /// Serves these tools for this parent.
     #[must_use]
     pub fn new(tools: DelegationTools, parent: &Parent) -> Self {
-        Self(Arc::new(Inner { tools, parent: parent.clone(), delegations: Delegations::new() }))
+        Self(Arc::new(Served::new(tools, parent.clone())))
     }
 
     /// What the client's agent has delegated in the background.
@@ -91,17 +85,9 @@ impl ServerHandler for McpServer {
                 None,
             ));
         };
-        let call = CallContext::new()
-            .parent(&self.0.parent)
-            .delegations(&self.0.delegations)
-            .cancellation(context.ct.clone());
-        let output = tool.call(Value::Object(request.arguments.unwrap_or_default()), call).await;
-        let mut blocks = output.content;
-        // Nobody reads the answer to a cancelled request: what it would tell waits for the next.
-        if !context.ct.is_cancelled() {
-            blocks.extend(self.0.delegations.take_notices().into_iter().flatten());
-        }
-        let blocks = blocks.iter().map(carried).collect();
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let output = self.0.call(tool, arguments, context.ct.clone()).await;
+        let blocks = output.content.iter().map(carried).collect();
         let result =
             if output.is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) };
         Ok(result.into())
