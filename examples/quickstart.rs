@@ -8,6 +8,7 @@
 mod common;
 
 use std::error::Error;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -57,8 +58,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let parent = Parent::new("main", "session-1").with_working_dir(env!("CARGO_MANIFEST_DIR"));
     let request = Request::new(format!("Read {path} and report")).parent(&parent).agent_type("reader");
-    // `max_depth` compiles here because `Spawn` supports it; on `shout` it would not.
-    let reader = spawn.start(request.max_depth(2)).await?;
+    // These limits compile here because `Spawn` supports them; on `shout` they would not. A small real model may
+    // talk without end: it is cut then, and what it said is kept.
+    let tokens = NonZeroU32::new(100).ok_or("no tokens")?;
+    let reader = spawn.start(request.max_depth(2).max_output_tokens(tokens)).await?;
     let crier = shout.start(Request::new("two children at once").parent(&parent).agent_type("crier")).await?;
 
     println!("tree     {} (session {})", parent.agent_id(), parent.session_id());

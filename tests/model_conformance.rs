@@ -24,21 +24,17 @@ impl ModelFixture for Scripted {
                 name: "look_up".into(),
                 arguments: r#"{"city": "#.into(),
             }),
-            ModelCase::ReachesCap => reply.text("Once").finish(FinishReason::MaxTokens).cut(),
-            ModelCase::Declines => reply.error(ModelError::refused("no")).cut(),
+            ModelCase::ReachesCap => reply.text("Once").finish(FinishReason::MaxTokens),
+            ModelCase::Declines => reply.error(ModelError::refused("no")),
             ModelCase::KeepsFormat => reply.text(r#"{"count": 24, "unit": "h"}"#),
             ModelCase::GoesSilent => reply.text("Hello").hang(),
-            ModelCase::BadRequest => reply.error(ModelError::bad_request("no")).cut(),
-            ModelCase::BadKey => reply.error(ModelError::Authentication { source: None }).cut(),
-            ModelCase::RateLimited => {
-                reply.error(ModelError::rate_limited(Some(ModelCase::RETRY_AFTER))).cut()
-            }
-            ModelCase::ServerFails => {
-                reply.error(ModelError::Server { status: Some(500), source: None }).cut()
-            }
+            ModelCase::BadRequest => reply.error(ModelError::bad_request("no")),
+            ModelCase::BadKey => reply.error(ModelError::Authentication { source: None }),
+            ModelCase::RateLimited => reply.error(ModelError::rate_limited(Some(ModelCase::RETRY_AFTER))),
+            ModelCase::ServerFails => reply.error(ModelError::Server { status: Some(500), source: None }),
             ModelCase::BreaksOff => reply.text("Good ").cut(),
-            ModelCase::Garbage => reply.error(ModelError::CutStream { source: None }).cut(),
-            ModelCase::Unreachable => reply.error(ModelError::Network { source: None }).cut(),
+            ModelCase::Garbage => reply.error(ModelError::CutStream { source: None }),
+            ModelCase::Unreachable => reply.error(ModelError::Network { source: None }),
             _ => return None,
         };
         Some(StagedModel::new(ScriptedModel::new().with_response_format().reply(reply)))

@@ -15,7 +15,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules of the crate that a message may name; every other lower-case segment is an internal path.
-const PUBLIC_MODULES: &[&str] = &["testing"];
+const PUBLIC_MODULES: &[&str] = &[
+    "agent",
+    "capability",
+    "content",
+    "error",
+    "event",
+    "id",
+    "provider",
+    "registry",
+    "request",
+    "result",
+    "run",
+    "testing",
+    "wrap",
+];
 
 /// Words that only somebody who reads the macros' source understands.
 const MACRO_INTERNALS: &[&str] =
@@ -305,15 +319,25 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first `subagent::module::…` in a headline whose module is not public.
+/// The first `subagent::module::…` in a headline that goes through a module that is not public.
 fn private_path(headline: &str) -> Option<&str> {
     headline.match_indices("subagent::").find_map(|(start, crate_name)| {
-        let rest = &headline[start + crate_name.len()..];
-        let (segment, _) = rest.split_once("::")?;
-        let is_module = segment.starts_with(|first: char| first.is_ascii_lowercase())
-            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let end = start + crate_name.len() + segment.len();
-        (is_module && !PUBLIC_MODULES.contains(&segment)).then(|| &headline[start..end])
+        let mut end = start + crate_name.len();
+        let mut depth = 0;
+        while let Some((segment, _)) = headline[end..].split_once("::") {
+            let is_module = segment.starts_with(|first: char| first.is_ascii_lowercase())
+                && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !is_module {
+                return None;
+            }
+            end += segment.len();
+            if depth > 0 || !PUBLIC_MODULES.contains(&segment) {
+                return Some(&headline[start..end]);
+            }
+            end += "::".len();
+            depth += 1;
+        }
+        None
     })
 }
 
