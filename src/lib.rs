@@ -51,6 +51,7 @@
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//! - [`delegation`] has the tools with which a model delegates, in the foreground and in the background.
 //!
 //! The rest is in the modules: [`capability`] what a request may ask for, [`run`] the futures and streams of a run,
 //! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back, validate and trace, [`testing`]
@@ -83,6 +84,8 @@
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
 //! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //! | `genai` | `agent::GenaiModel`: every model that the `genai` crate speaks to; brings an HTTP and a TLS stack | no |
+//! | `rmcp` | `delegation::McpServer`: any MCP client can delegate | no |
+//! | `rig` | `delegation::RigTools`: an agent of rig can delegate | no |
 //!
 //! # Rust version
 //!
