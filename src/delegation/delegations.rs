@@ -245,17 +245,15 @@ impl Shared {
 }
 
 pub(crate) async fn wait_for_notice(shared: &Shared) -> bool {
-    let mut changed = shared.watch();
     loop {
-        changed.borrow_and_update();
+        let changed = shared.changed();
         if shared.has_undelivered() {
             return true;
         }
         if shared.is_settled() {
             return false;
         }
-        // The sender lives as long as `shared`.
-        changed.changed().await.ok();
+        changed.await;
     }
 }
 
@@ -271,12 +269,13 @@ pub(crate) fn cancel_all(shared: &Shared, reason: &str) -> Vec<RunId> {
 /// Stops all children that are at work, and waits until they have settled.
 pub(crate) async fn settle_all(shared: &Shared, reason: &str) -> Vec<RunId> {
     let stopped = cancel_all(shared, reason);
-    let mut changed = shared.watch();
-    while shared.children().iter().any(|child| child.is_running()) {
-        changed.changed().await.ok();
-        changed.borrow_and_update();
+    loop {
+        let changed = shared.changed();
+        if shared.children().iter().all(|child| !child.is_running()) {
+            return stopped;
+        }
+        changed.await;
     }
-    stopped
 }
 
 pub(crate) async fn close(shared: &Shared) {

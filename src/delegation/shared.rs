@@ -2,7 +2,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, mpsc};
 
 use super::arguments::Asked;
 use super::child::{Child, ChildState};
@@ -26,7 +27,7 @@ const KNOWN_DELIVERED: usize = 64;
 pub(crate) struct Shared {
     children: Mutex<Children>,
     results: Mutex<VecDeque<(RunId, String)>>,
-    changed: watch::Sender<u64>,
+    changed: Notify,
 }
 
 #[derive(Default)]
@@ -119,11 +120,12 @@ impl Shared {
 
     /// Something changed that a waiter may wait for.
     pub(super) fn tell(&self) {
-        self.changed.send_modify(|version| *version = version.wrapping_add(1));
+        self.changed.notify_waiters();
     }
 
-    pub(super) fn watch(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
+    /// Ready at the next change: made before one looks, it misses none.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// Takes the ends of those children that are not told yet, the earliest first, at most `bytes` of reports.

@@ -55,11 +55,13 @@ impl Callable for InterruptAgent {
             if was_running {
                 child.stop.ask(reason.as_deref().unwrap_or("its parent stopped it"));
             }
-            let mut changed = delegations.watch();
             let ended = async {
-                while child.is_running() {
-                    changed.changed().await.ok();
-                    changed.borrow_and_update();
+                loop {
+                    let changed = delegations.changed();
+                    if !child.is_running() {
+                        return;
+                    }
+                    changed.await;
                 }
             };
             let ended = tokio::select! {

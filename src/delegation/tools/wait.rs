@@ -66,9 +66,8 @@ impl Callable for WaitAgent {
             let children = awaited(delegations, asked)?;
             let limit = time::sleep(Duration::from_secs(seconds));
             tokio::pin!(limit);
-            let mut changed = delegations.watch();
             loop {
-                changed.borrow_and_update();
+                let changed = delegations.changed();
                 if let Some(output) = self.ended(delegations, &children, &context) {
                     return Ok(output);
                 }
@@ -77,7 +76,7 @@ impl Callable for WaitAgent {
                     () = context.cancellation.cancelled() => {
                         return Err("The wait was stopped; your agents go on.".to_owned());
                     }
-                    _ = changed.changed() => {}
+                    () = changed => {}
                     () = &mut limit => {
                         let still = still_working(&children);
                         return Ok(ToolOutput::text(format!("Nothing has ended within {seconds} s. {still}")));
