@@ -45,16 +45,20 @@
 //!
 //! - [`Subagents`] is the registry: providers by name, live runs, listeners, shutdown.
 //! - A [`Provider`] is one transport for running a child: [`Spawn`] and [`Fork`] run the built-in [`agent`] in this
-//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure,
-//!   [`testing::ScriptedProvider`] plays a script. Implement the trait for anything else.
+//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure, `acp::Acp` another
+//!   program that speaks the Agent Client Protocol, [`testing::ScriptedProvider`] plays a script. Implement the trait
+//!   for anything else.
 //! - A [`Live`] handle owns a run; it becomes a [`Settled`] one, which has the [`SubagentResult`]. The child never
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
 //! - [`delegation`] has the tools with which a model delegates, in the foreground and in the background.
+//! - [`tree`] shows the runs while they go on.
+//!
+//! The [`guide`] has a chapter for each thing that you may want to do.
 //!
 //! The rest is in the modules: [`capability`] what a request may ask for, [`run`] the futures and streams of a run,
-//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back, validate and trace, [`testing`]
+//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back and validate, [`testing`]
 //! stand-ins and conformance suites. Whatever is in [`capability`], [`content`], [`error`], [`event`], [`id`],
 //! [`provider`], [`registry`], [`request`], [`result`] and [`run`] can also be imported from the root.
 //!
@@ -82,6 +86,7 @@
 //! | feature | what it adds | default |
 //! |---|---|---|
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
+//! | `acp` | `acp::Acp`: children that are other programs, driven over the Agent Client Protocol | no |
 //! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //! | `genai` | `agent::GenaiModel`: every model that the `genai` crate speaks to; brings an HTTP and a TLS stack | no |
 //! | `rmcp` | `delegation::McpServer`: any MCP client can delegate | no |
@@ -93,6 +98,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "acp")]
+pub mod acp;
 pub mod agent;
 pub mod capability;
 pub mod content;
@@ -101,6 +108,7 @@ mod erased;
 pub mod error;
 pub mod event;
 mod fork;
+pub mod guide;
 pub mod id;
 mod in_process;
 mod parent;
@@ -114,6 +122,8 @@ mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
+mod trace;
+pub mod tree;
 mod update;
 mod usage;
 pub mod wrap;
