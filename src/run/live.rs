@@ -12,6 +12,7 @@ use super::{
 use crate::error::RunFault;
 use crate::event::RunInfo;
 use crate::id::RunId;
+use crate::registry::RunControl;
 use crate::request::Prompt;
 use crate::result::SubagentResult;
 
@@ -178,6 +179,17 @@ impl<R: Run, O> Live<R, O> {
     /// The same handle around another form of the run.
     pub(crate) fn rebuild(run: Option<R>, cell: Arc<RunCell>) -> Self {
         Self { run, cell, output_type: PhantomData }
+    }
+
+    /// The same handle, without the type of its structured output.
+    pub(crate) fn without_output_type(self) -> Live<R, crate::capability::NoOutput> {
+        let (run, cell) = self.into_parts();
+        Live::rebuild(run, cell)
+    }
+
+    /// A view of the run.
+    pub(crate) fn control(&self) -> RunControl {
+        RunControl::new(Arc::clone(&self.cell))
     }
 
     pub(crate) fn try_run(&self) -> Option<&R> {

@@ -50,6 +50,14 @@ impl<R: Run, O> Start<R, O> {
         Self { state: State::Refused(Some(error)), output_type: PhantomData }
     }
 
+    /// The kind of agent that is started.
+    pub(crate) fn agent_type(&self) -> Option<Arc<str>> {
+        match &self.state {
+            State::Refused(_) => None,
+            State::Starting { cell, .. } => cell.identity.agent_type.clone(),
+        }
+    }
+
     /// The run's id, known before the child exists; `None` when the start is refused already.
     #[must_use]
     pub fn run_id(&self) -> Option<RunId> {
