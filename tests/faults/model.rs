@@ -534,13 +534,14 @@ impl World {
         if self.reference.runs[run].verdict.is_none() {
             return Ok(());
         }
-        if let Some(Handle::Live(live)) = self.runs[run].handle.take() {
-            let settled = live.settle().now_or_never();
-            prop_assert!(settled.is_some(), "a settled run is there at once");
-            self.runs[run].handle = settled.map(Handle::Settled);
-        } else {
-            return Ok(());
-        }
+        self.runs[run].handle = match self.runs[run].handle.take() {
+            Some(Handle::Live(live)) => {
+                let settled = live.settle().now_or_never();
+                prop_assert!(settled.is_some(), "a settled run is there at once");
+                settled.map(Handle::Settled)
+            }
+            other => other,
+        };
         Ok(())
     }
 
