@@ -15,8 +15,9 @@ use futures::FutureExt;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use subagent::{
-    AnyRun, CancelCause, ContentBlock, Event, FollowUp, Live, NoOutput, Outcome, ProviderHandle, Registration, Request,
-    Resume, RunFault, RunId, Settled, Start, StopReason, SubagentResult, Subagents, Subscription, Update,
+    AnyRun, CancelCause, ContentBlock, Event, FollowUp, Live, NoOutput, Outcome, ProviderHandle,
+    Registration, Request, Resume, RunFault, RunId, Settled, Start, StopReason, SubagentResult, Subagents,
+    Subscription, Update,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -351,7 +352,8 @@ impl World {
         let (name, _) = self.reference.entries[entry];
         let by_name = by_name || matches!(odd, Some(Odd::Unsupported));
         // By name, another provider may have taken the name in the meantime.
-        let resolved = if by_name { self.reference.listed.iter().find(|(listed, _)| *listed == name) } else { None };
+        let resolved =
+            if by_name { self.reference.listed.iter().find(|(listed, _)| *listed == name) } else { None };
         let reached = if by_name { resolved.map(|(_, entry)| *entry) } else { Some(entry) };
         let unplanned = !duplicate || !self.stage.plans.lock().unwrap().contains_key(&run_id(id));
         if unplanned {
@@ -365,7 +367,9 @@ impl World {
         let started = match odd {
             // On the typed handle it does not compile.
             Some(Odd::Unsupported) => self.subagents.start(name, request.persona("none")).await.map(typed),
-            Some(Odd::Ignored) if by_name => self.subagents.start(name, request.max_depth(9)).await.map(typed),
+            Some(Odd::Ignored) if by_name => {
+                self.subagents.start(name, request.max_depth(9)).await.map(typed)
+            }
             Some(Odd::Ignored) => self.handles[entry].start(request.max_depth(9)).await,
             _ if by_name => self.subagents.start(name, request).await.map(typed),
             _ => self.handles[entry].start(request).await,
@@ -479,7 +483,10 @@ impl World {
             }
         } else if waiting.cancelled && waiting.given_up.is_some_and(|given_up| given_up <= now) {
             waiting.is_over = true;
-            prop_assert_eq!(polled.map(|started| started.map(drop).map_err(|error| error.code())), Some(Err("CANCELLED")));
+            prop_assert_eq!(
+                polled.map(|started| started.map(drop).map_err(|error| error.code())),
+                Some(Err("CANCELLED"))
+            );
         } else {
             prop_assert!(polled.is_none(), "a start that waits was ready");
             if waiting.cancelled {

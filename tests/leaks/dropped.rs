@@ -165,8 +165,7 @@ mod operations {
         let model = ScriptedModel::new()
             .reply(ScriptedReply::new().delay(STEP).tool_call("", "delegate", json!({})))
             .reply(ScriptedReply::new().text("it is done"));
-        let mut agent =
-            Agent::builder(Arc::new(model)).tools(ToolSet::new().with(delegate).unwrap()).build();
+        let mut agent = Agent::builder(Arc::new(model)).tools(ToolSet::new().with(delegate).unwrap()).build();
         let turn = agent.run_turn(vec!["work".into()], TurnOptions::new());
         polled(polls, turn).await.is_some()
     }
@@ -242,6 +241,8 @@ where
     F: AsyncFn(&Scene<K>, usize) -> bool,
 {
     let _alone = alone();
+    // The first runtime of a program opens what stays open.
+    drop(runtime());
     let before = Census::take();
     let runtime = runtime();
     let within = Census::take();

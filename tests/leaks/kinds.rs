@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use subagent::agent::{
-    AssistantMessage, Message, MessageOrigin, SessionEventKind, SessionHeader, SessionWriter, ToolSet, UserMessage,
-    tool_fn,
+    AssistantMessage, Message, MessageOrigin, SessionEventKind, SessionHeader, SessionWriter, ToolSet,
+    UserMessage, tool_fn,
 };
 use subagent::testing::{Script, ScriptedProvider, ScriptedReply};
 use subagent::{

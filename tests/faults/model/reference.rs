@@ -69,7 +69,13 @@ impl Reference {
     }
 
     /// What refuses a start before its provider is asked.
-    pub(crate) fn refusal(&self, entry: usize, id: u8, unsupported: bool, starting: &[u8]) -> Option<&'static str> {
+    pub(crate) fn refusal(
+        &self,
+        entry: usize,
+        id: u8,
+        unsupported: bool,
+        starting: &[u8],
+    ) -> Option<&'static str> {
         let taken = self.live().any(|run| run.id == id) || starting.contains(&id);
         match () {
             () if self.closed => Some("SHUT_DOWN"),
@@ -138,7 +144,8 @@ impl Reference {
         if state.verdict.is_some() {
             return;
         }
-        let cause = state.cancelled.as_ref().map(|(cause, _)| cause).filter(|_| reason != StopReason::Completed);
+        let cause =
+            state.cancelled.as_ref().map(|(cause, _)| cause).filter(|_| reason != StopReason::Completed);
         let reason = if cause.is_some() { StopReason::Aborted } else { reason };
         let text = if text.is_empty() { state.said.clone() } else { text.to_owned() };
         let diagnostic = diagnostic.or(cause.cloned());
