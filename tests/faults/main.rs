@@ -3,3 +3,5 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, and what they break")]
 
 mod model;
+mod panics;
+mod support;
