@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::ser::{Error as _, SerializeMap};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::MismatchedCapabilities;
 use crate::capability::{Capabilities, Capability};
+use crate::error::contain;
 
 /// The capabilities that a request asks for, with their values, in the order asked.
 #[derive(Clone, Default)]
@@ -91,7 +92,8 @@ impl Values {
         self.entries.iter().find_map(|entry| match &entry.value {
             AskedValue::Typed(_) => None,
             AskedValue::Json(value) => {
-                let error = (supported.find(&entry.name)?.check)(value).err()?;
+                let check = supported.find(&entry.name)?.check;
+                let error = contained(|| check(value)).err()?;
                 Some((&*entry.name, error))
             }
         })
@@ -104,7 +106,7 @@ impl Values {
         match &entry.value {
             AskedValue::Typed(value) if value.as_any().is::<C::Value>() => Ok(()),
             AskedValue::Typed(_) => Err(MismatchedCapabilities::OtherType { capability: C::NAME }),
-            AskedValue::Json(value) => <C::Value as serde::Deserialize>::deserialize(value)
+            AskedValue::Json(value) => contained(|| <C::Value as Deserialize>::deserialize(value))
                 .map(drop)
                 .map_err(|source| MismatchedCapabilities::Malformed { capability: C::NAME, source }),
         }
@@ -119,7 +121,7 @@ impl AskedValue {
     fn read<C: Capability>(&self) -> Option<C::Value> {
         match self {
             Self::Typed(value) => value.as_any().downcast_ref().cloned(),
-            Self::Json(value) => serde::Deserialize::deserialize(value).ok(),
+            Self::Json(value) => contained(|| Deserialize::deserialize(value)).ok(),
         }
     }
 }
@@ -155,6 +157,11 @@ impl<V: Serialize + Send + Sync + 'static> ErasedValue for V {
     }
 
     fn to_json(&self) -> Result<Value, serde_json::Error> {
-        serde_json::to_value(self)
+        contained(|| serde_json::to_value(self))
     }
+}
+
+/// How a capability's value is read and written is foreign code: a panic in it is an error.
+fn contained<T>(code: impl FnOnce() -> Result<T, serde_json::Error>) -> Result<T, serde_json::Error> {
+    contain(code).unwrap_or_else(|message| Err(serde_json::Error::custom(message)))
 }
