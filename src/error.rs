@@ -1,5 +1,6 @@
 //! Errors: one type per operation. Each says in `code()` what happened in a form that programs can rely on.
 
+mod chain;
 mod dispose;
 mod payload;
 mod register;
@@ -9,6 +10,7 @@ mod start;
 mod steer;
 mod structured;
 
+pub(crate) use chain::chain;
 pub use dispose::DisposeError;
 pub(crate) use payload::{contain, message};
 pub use register::{NoProvider, RegisterError};

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -336,10 +336,12 @@ fn a_provider_may_fall_over_anywhere_and_be_left_in_any_way() {
                     let subagents = Subagents::builder().cancel_grace(Duration::from_millis(100)).build();
                     let events = Events::of(&subagents);
                     let provider = subagents.register("clumsy", Clumsy(place)).unwrap().leave_registered();
-                    let prompts: &[&str] = if place == Place::ErrorText { &["work", "fail"] } else { &["work"] };
+                    let prompts: &[&str] =
+                        if place == Place::ErrorText { &["work", "fail"] } else { &["work"] };
                     for prompt in prompts {
                         let lived = live_through(&subagents, &provider, Request::new(*prompt), leaving);
-                        let lived = futures::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(lived)).await;
+                        let lived =
+                            futures::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(lived)).await;
                         assert!(lived.is_ok(), "{what}: the panic reached the caller");
                     }
                     is_as_good_as_new(&subagents, &events, &what).await;
@@ -470,8 +472,10 @@ fn a_model_and_a_tool_may_fall_over_anywhere_and_their_child_be_left_in_any_way(
                 runtime().block_on(async {
                     let subagents = Subagents::builder().cancel_grace(Duration::from_millis(100)).build();
                     let events = Events::of(&subagents);
-                    let spawn =
-                        Spawn::builder().default_model(ClumsyModel::new(part)).tools(clumsy_tools(part)).build();
+                    let spawn = Spawn::builder()
+                        .default_model(ClumsyModel::new(part))
+                        .tools(clumsy_tools(part))
+                        .build();
                     let provider = subagents.register("clumsy", spawn).unwrap().leave_registered();
                     let lived = live_through(&subagents, &provider, Request::new("work"), leaving);
                     let lived = futures::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(lived)).await;
