@@ -7,3 +7,4 @@
 mod census;
 mod dropped;
 mod kinds;
+mod load;
