@@ -10,8 +10,8 @@ use serde_json::json;
 use subagent::agent::{Message, Model, ModelError, ModelRequest, ModelStream, ToolSet, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{
-    ContentBlock, DisposeError, Event, Outcome, Parent, Provider, ProviderHandle, Request, ResumeError, Run,
-    Settlement, Spawn, StartError, StartRequest, SteerError, Steerable, Subagents, Update,
+    ContentBlock, DisposeError, Event, FollowUp, Outcome, Parent, Provider, ProviderHandle, Request,
+    ResumeError, Run, Settlement, Spawn, StartError, StartRequest, SteerError, Steerable, Subagents, Update,
 };
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{JoinHandle, JoinSet};
@@ -270,11 +270,16 @@ where
             drop(run.collect().await);
         }
         7 | 8 => {
-            if let Ok(again) = run.settle().await.resume("again").await {
+            if let Ok(again) = run.settle().await.resume(FollowUp::new("again").time_limit(LIMIT)).await {
                 drop(again.collect().await);
             }
         }
-        9 => drop(timeout(dice.pause(), async { drop(run.settle().await.resume("again").await) }).await),
+        9 => drop(
+            timeout(dice.pause(), async {
+                drop(run.settle().await.resume(FollowUp::new("again").time_limit(LIMIT)).await)
+            })
+            .await,
+        ),
         _ => drop(run.collect().await),
     }
 }
@@ -293,6 +298,11 @@ async fn comes(what: &str, is_there: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "{what}");
         sleep(MS).await;
     }
+}
+
+/// A caller that is not done by then waits for what never comes.
+async fn in_time(number: u64, call: impl Future<Output = ()>) {
+    assert!(timeout(Duration::from_secs(30), call).await.is_ok(), "caller {number} waits for ever");
 }
 
 struct Load {
@@ -314,9 +324,9 @@ impl Load {
             self.next += 1;
             let number = self.next;
             if number % 4 == 0 {
-                under_way.spawn(call(self.spawn.clone(), number));
+                under_way.spawn(in_time(number, call(self.spawn.clone(), number)));
             } else {
-                under_way.spawn(call(self.faulty.clone(), number));
+                under_way.spawn(in_time(number, call(self.faulty.clone(), number)));
             }
         }
         while let Some(ended) = under_way.join_next().await {
@@ -340,7 +350,13 @@ fn nightly() -> bool {
 #[test]
 fn ten_thousand_runs_under_random_faults_leave_nothing() {
     let _alone = alone();
-    std::panic::set_hook(Box::new(|_| {}));
+    // What falls over on purpose says nothing.
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.to_string();
+        if !text.contains("fell over") && !text.contains("script panics") {
+            eprintln!("{text}");
+        }
+    }));
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let counts = Arc::<Counts>::default();
     let subagents = Subagents::builder()
