@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, and what they break")]
 
+mod hostile;
 mod model;
 mod panics;
+mod secrets;
 mod support;
