@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, and what they break")]
 
+mod history;
 mod hostile;
 mod model;
 mod panics;
