@@ -39,7 +39,7 @@ async fn a_child_that_hangs_is_ended_by_its_idle_limit_and_its_slot_is_free() {
         .reply(ScriptedReply::new().text("so far").hang())
         .then_always(ScriptedReply::new().text("done"));
     let mut limits = Limits::default();
-    limits.idle = Some(Duration::from_secs(60));
+    limits.idle = Some(Duration::from_mins(1));
     let subagents = Subagents::builder().max_concurrent(NonZeroUsize::MIN).build();
     let spawn = Spawn::builder().default_model(model).limits(limits).build();
     let spawn = subagents.register("spawn", spawn).unwrap();

@@ -15,9 +15,9 @@ use futures::FutureExt;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use subagent::{
-    AnyRun, CancelCause, ContentBlock, Event, FollowUp, Live, NoOutput, Outcome, ProviderHandle,
-    Registration, Request, Resume, RunFault, RunId, Settled, Start, StopReason, SubagentResult, Subagents,
-    Subscription, Update,
+    AnyProviderHandle, AnyRun, CancelCause, ContentBlock, Event, FollowUp, Live, NoOutput, Outcome,
+    ProviderHandle, Registration, Request, Resume, RunFault, RunId, Settled, Start, StopReason,
+    SubagentResult, Subagents, Subscription, Update,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -203,6 +203,7 @@ impl World {
         world
     }
 
+    #[expect(clippy::too_many_lines, reason = "an arm for each step")]
     async fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Register(name) => self.register(NAMES[name])?,
@@ -299,7 +300,7 @@ impl World {
                     self.reference.cancel(run, &CancelCause::Token.to_string());
                 }
             }
-            Step::Await(run) => self.settle(run).await?,
+            Step::Await(run) => self.settle(run)?,
             Step::Resume(run, begin) => self.resume(run, begin).await?,
             Step::Dispose(run) => self.dispose(run).await?,
             Step::DropHandle(run) => {
@@ -536,7 +537,7 @@ impl World {
     }
 
     /// Waits for a run that has settled.
-    async fn settle(&mut self, run: Index) -> Result<(), TestCaseError> {
+    fn settle(&mut self, run: Index) -> Result<(), TestCaseError> {
         let Some(run) = self.held_run(run) else { return Ok(()) };
         if self.reference.runs[run].verdict.is_none() {
             return Ok(());
@@ -654,7 +655,7 @@ impl World {
         let runs = self.subagents.runs().iter().map(|run| number(run.id())).collect::<BTreeSet<_>>();
         prop_assert_eq!(runs, self.reference.live().map(|run| run.id).collect());
         let listed = self.subagents.list();
-        let names = listed.iter().map(|provider| provider.name()).collect::<Vec<_>>();
+        let names = listed.iter().map(AnyProviderHandle::name).collect::<Vec<_>>();
         prop_assert_eq!(names, self.reference.listed.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         let starting = self.waiting.iter().filter(|waiting| !waiting.is_over).count();
         prop_assert_eq!(self.stage.living(), self.reference.living() + starting, "children that exist");

@@ -36,7 +36,7 @@ async fn everything_that_goes_wrong() -> Seen {
     let sink = Arc::clone(&events);
     let subagents = Subagents::new();
     let _subscription = subagents.subscribe(move |event| {
-        sink.lock().unwrap().push(serde_json::to_string(event).unwrap() + &format!("{event:?}"))
+        sink.lock().unwrap().push(serde_json::to_string(event).unwrap() + &format!("{event:?}"));
     });
     let source = Some(secret_error());
     let failures = [

@@ -1,7 +1,7 @@
 //! What the tests share.
 
 use std::collections::HashMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
 
 use subagent::{Event, RunId, Subagents, Subscription};
@@ -82,14 +82,14 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push_str(&format!(" {field}={value:?}"));
+        write!(self.0, " {field}={value:?}").unwrap();
     }
 
     fn record_error(&mut self, field: &Field, error: &(dyn std::error::Error + 'static)) {
-        self.0.push_str(&format!(" {field}={error}"));
+        write!(self.0, " {field}={error}").unwrap();
         let mut cause = error.source();
         while let Some(error) = cause {
-            self.0.push_str(&format!(": {error}"));
+            write!(self.0, ": {error}").unwrap();
             cause = error.source();
         }
     }

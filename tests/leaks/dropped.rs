@@ -236,7 +236,7 @@ fn multi_threaded() -> Runtime {
 }
 
 /// Drops the operation after 0, 1, 2, … polls until it is ready first; nothing is left after any of them.
-fn at_every_poll<K: Kind, F>(runtime: fn() -> Runtime, leaves_it_usable: bool, operation: F)
+fn at_every_poll<K: Kind, F>(runtime: fn() -> Runtime, leaves_it_usable: bool, operation: &F)
 where
     F: AsyncFn(&Scene<K>, usize) -> bool,
 {
@@ -281,12 +281,12 @@ macro_rules! for_every_kind {
 
             #[test]
             fn on_one_thread() {
-                at_every_poll::<$kind, _>(paused, $usable, operations::$operation::<$kind>);
+                at_every_poll::<$kind, _>(paused, $usable, &operations::$operation::<$kind>);
             }
 
             #[test]
             fn on_several_threads() {
-                at_every_poll::<$kind, _>(multi_threaded, $usable, operations::$operation::<$kind>);
+                at_every_poll::<$kind, _>(multi_threaded, $usable, &operations::$operation::<$kind>);
             }
         }
     };

@@ -276,7 +276,7 @@ where
         }
         9 => drop(
             timeout(dice.pause(), async {
-                drop(run.settle().await.resume(FollowUp::new("again").time_limit(LIMIT)).await)
+                drop(run.settle().await.resume(FollowUp::new("again").time_limit(LIMIT)).await);
             })
             .await,
         ),
@@ -323,7 +323,7 @@ impl Load {
             }
             self.next += 1;
             let number = self.next;
-            if number % 4 == 0 {
+            if number.is_multiple_of(4) {
                 under_way.spawn(in_time(number, call(self.spawn.clone(), number)));
             } else {
                 under_way.spawn(in_time(number, call(self.faulty.clone(), number)));
@@ -380,8 +380,7 @@ fn ten_thousand_runs_under_random_faults_leave_nothing() {
     // What the program needs for so many at once, it has after the first of them.
     runtime.block_on(load.run(1_000));
     let (census, memory, began) = (Census::take(), resident(), Instant::now());
-    let (at_least, time) =
-        if nightly() { (10_000, Duration::from_secs(120)) } else { (2_000, Duration::ZERO) };
+    let (at_least, time) = if nightly() { (10_000, Duration::from_mins(2)) } else { (2_000, Duration::ZERO) };
     while load.next < 1_000 + at_least || began.elapsed() < time {
         runtime.block_on(load.run(1_000));
         assert_eq!(Census::take(), census);

@@ -46,11 +46,14 @@ pub(crate) struct Held {
     pub(crate) inbox: Inbox,
 }
 
+/// How a run begins and ends, and what lets its start go on.
+type Plan = (Begin, End, Arc<Notify>);
+
 /// What all children of a test share.
 #[derive(Default)]
 pub(crate) struct Stage {
     pub(crate) held: Mutex<HashMap<RunId, Held>>,
-    pub(crate) plans: Mutex<HashMap<RunId, (Begin, End, Arc<Notify>)>>,
+    pub(crate) plans: Mutex<HashMap<RunId, Plan>>,
     living: AtomicUsize,
     disposed: AtomicUsize,
 }
@@ -70,7 +73,7 @@ impl Stage {
         sender
     }
 
-    fn plan(&self, run: RunId) -> (Begin, End, Arc<Notify>) {
+    fn plan(&self, run: RunId) -> Plan {
         self.plans.lock().unwrap().get(&run).cloned().expect("every run of the test has a plan")
     }
 }
