@@ -2,12 +2,17 @@
 //!
 //! `cargo run --example quickstart [FILE]`; without a file it reads the repository's Cargo.toml. With `--features genai`
 //! it takes the model that `SUBAGENT_MODEL` names, at `SUBAGENT_BASE_URL` and with `SUBAGENT_API_KEY` if they are set.
+//! With `--features acp` it also drives a child in a process of its own.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 mod common;
+#[cfg(feature = "acp")]
+#[path = "common/own_process.rs"]
+mod own_process;
 
 use std::error::Error;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,6 +24,10 @@ use subagent::{Event, Parent, Request, RunInfo, Spawn, Subagents, Updates, provi
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    #[cfg(feature = "acp")]
+    if own_process::is_asked_for() {
+        return own_process::serve().await;
+    }
     let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
     let file = std::env::args_os().nth(1).map_or_else(default, PathBuf::from);
     let path = file.display().to_string();
@@ -57,8 +66,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let parent = Parent::new("main", "session-1").with_working_dir(env!("CARGO_MANIFEST_DIR"));
     let request = Request::new(format!("Read {path} and report")).parent(&parent).agent_type("reader");
-    // `max_depth` compiles here because `Spawn` supports it; on `shout` it would not.
-    let reader = spawn.start(request.max_depth(2)).await?;
+    // These limits compile here because `Spawn` supports them; on `shout` they would not. A small real model may
+    // talk without end: it is cut then, and what it said is kept.
+    let tokens = NonZeroU32::new(100).ok_or("no tokens")?;
+    let reader = spawn.start(request.max_depth(2).max_output_tokens(tokens)).await?;
     let crier = shout.start(Request::new("two children at once").parent(&parent).agent_type("crier")).await?;
 
     println!("tree     {} (session {})", parent.agent_id(), parent.session_id());
@@ -69,6 +80,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (reader, crier) = tokio::join!(reader.collect(), crier.collect());
     println!("result   reader: {}", reader.into_result()?.text());
     println!("result   crier:  {}", crier.into_result()?.text());
+
+    #[cfg(feature = "acp")]
+    own_process::drive(&subagents, &parent).await?;
 
     // By name a capability is checked at run time, and refused before any child exists.
     match subagents.start("shout", Request::new("Whisper").persona("You whisper.")).await {

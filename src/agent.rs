@@ -32,6 +32,7 @@ mod session;
 mod tool;
 mod turn_options;
 
+pub(crate) use activity::Activity;
 pub use builder::{Agent, AgentBuilder};
 pub use capture::OutputContract;
 #[cfg(feature = "jsonschema")]

@@ -152,7 +152,7 @@ impl<R: Run, O> Live<R, O> {
         self.map_run(R::erase)
     }
 
-    fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Live<T, O> {
+    pub(crate) fn map_run<T: Run>(self, change: impl FnOnce(R) -> T) -> Live<T, O> {
         let (run, cell) = self.into_parts();
         Live::rebuild(run.map(change), cell)
     }

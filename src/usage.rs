@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 
 /// What a run used: its own model calls and those of its descendants, kept apart, per model.
 ///
-/// A count that nobody reported is `None`, never 0.
+/// A count that nobody reported is `None`, never 0. A call that failed or was cancelled before its model reported
+/// counts nothing, so that a sum is what was reported, and may be less than what was billed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

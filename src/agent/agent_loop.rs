@@ -49,7 +49,7 @@ pub(super) async fn run(agent: &mut Agent, prompt: Vec<ContentBlock>, options: T
     let mut turn = Turn {
         agent,
         options: &options,
-        activity: Activity::new(),
+        activity: Activity::new(options.activity_above.clone()),
         start,
         steps: 0,
         call_ids: HashSet::new(),

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::activity::Activity;
 use super::inbox::Inbox;
 use super::ledger::UsageLedger;
 use crate::update::Update;
@@ -16,6 +17,7 @@ pub struct TurnOptions {
     pub(super) updates: Arc<dyn Fn(Update) + Send + Sync>,
     pub(super) usage: UsageLedger,
     pub(super) notice: Option<Arc<str>>,
+    pub(super) activity_above: Option<Activity>,
 }
 
 impl TurnOptions {
@@ -27,6 +29,7 @@ impl TurnOptions {
             updates: Arc::new(|_| {}),
             usage: UsageLedger::new(),
             notice: None,
+            activity_above: None,
         }
     }
 
@@ -51,6 +54,12 @@ impl TurnOptions {
     /// What the model is told before the prompt, as a message of its own.
     pub fn notice(mut self, notice: impl Into<Arc<str>>) -> Self {
         self.notice = Some(notice.into());
+        self
+    }
+
+    /// Who waits for this turn: what the agent does is a sign of life of that agent, too.
+    pub(crate) fn activity_above(mut self, above: Option<Activity>) -> Self {
+        self.activity_above = above;
         self
     }
 

@@ -130,6 +130,7 @@ impl Settings {
         if self.validate_schemas {
             return contract.validated(schema).map_err(|error| StartError::InvalidValue {
                 capability: <OutputSchema as Capability>::NAME.to_owned(),
+                run_id: None,
                 source: error.into(),
             });
         }
@@ -162,6 +163,7 @@ fn narrowed(
     });
     checked.map_err(|error| StartError::InvalidValue {
         capability: ToolFilter::NAME.to_owned(),
+        run_id: None,
         source: error.into(),
     })?;
     Ok(Some(match inherited {

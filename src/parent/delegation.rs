@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Parent;
 use super::log::Log;
-use crate::agent::{CallingAgent, ToolContext, ToolSet, UsageLedger};
+use crate::agent::{Activity, CallingAgent, ToolContext, ToolSet, UsageLedger};
 use crate::capability::{Capability, ToolFilter};
 
 impl Parent {
@@ -56,6 +56,10 @@ impl Parent {
         self.0.agent.as_ref()
     }
 
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.0.activity.as_ref()
+    }
+
     pub(crate) fn max_steps(&self) -> Option<NonZeroU32> {
         self.0.max_steps
     }
@@ -86,9 +90,12 @@ impl From<&CallingAgent> for Parent {
     }
 }
 
-/// The calling agent; its child is cancelled when the call ends.
+/// The calling agent; its child is cancelled when the call ends, and what the child does keeps the agent from being
+/// idle.
 impl From<&ToolContext> for Parent {
     fn from(context: &ToolContext) -> Self {
-        Self::from(&context.agent).with_cancellation(context.cancellation.clone())
+        Self::from(&context.agent)
+            .with_cancellation(context.cancellation.clone())
+            .change(|fields| fields.activity = Some(context.activity.clone()))
     }
 }

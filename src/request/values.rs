@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::ser::{Error as _, SerializeMap};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::MismatchedCapabilities;
-use crate::capability::{Capabilities, Capability};
+use crate::capability::{Capabilities, Capability, check_value};
 use crate::error::contain;
 
 /// The capabilities that a request asks for, with their values, in the order asked.
@@ -92,8 +92,7 @@ impl Values {
         self.entries.iter().find_map(|entry| match &entry.value {
             AskedValue::Typed(_) => None,
             AskedValue::Json(value) => {
-                let check = supported.find(&entry.name)?.check;
-                let error = contained(|| check(value)).err()?;
+                let error = (supported.find(&entry.name)?.check)(value).err()?;
                 Some((&*entry.name, error))
             }
         })
@@ -106,8 +105,7 @@ impl Values {
         match &entry.value {
             AskedValue::Typed(value) if value.as_any().is::<C::Value>() => Ok(()),
             AskedValue::Typed(_) => Err(MismatchedCapabilities::OtherType { capability: C::NAME }),
-            AskedValue::Json(value) => contained(|| <C::Value as Deserialize>::deserialize(value))
-                .map(drop)
+            AskedValue::Json(value) => check_value::<C>(value)
                 .map_err(|source| MismatchedCapabilities::Malformed { capability: C::NAME, source }),
         }
     }
@@ -121,7 +119,7 @@ impl AskedValue {
     fn read<C: Capability>(&self) -> Option<C::Value> {
         match self {
             Self::Typed(value) => value.as_any().downcast_ref().cloned(),
-            Self::Json(value) => contained(|| Deserialize::deserialize(value)).ok(),
+            Self::Json(value) => contain(|| serde::Deserialize::deserialize(value).ok()).ok().flatten(),
         }
     }
 }
@@ -157,11 +155,8 @@ impl<V: Serialize + Send + Sync + 'static> ErasedValue for V {
     }
 
     fn to_json(&self) -> Result<Value, serde_json::Error> {
-        contained(|| serde_json::to_value(self))
+        contain(|| serde_json::to_value(self)).unwrap_or_else(|message| {
+            Err(serde_json::Error::custom(format_args!("writing it panicked: {message}")))
+        })
     }
-}
-
-/// How a capability's value is read and written is foreign code: a panic in it is an error.
-fn contained<T>(code: impl FnOnce() -> Result<T, serde_json::Error>) -> Result<T, serde_json::Error> {
-    contain(code).unwrap_or_else(|message| Err(serde_json::Error::custom(message)))
 }

@@ -57,7 +57,9 @@ async fn unknown_names_and_empty_filters_are_refused_and_nothing_is_made() {
         (ToolFilter::deny(["read", "write"]), UnusableFilter::NothingAllowed { known }),
     ] {
         let error = spawn.start(Request::new("go").parent(&top).tool_filter(filter)).await.unwrap_err();
-        let StartError::InvalidValue { ref capability, ref source } = error else { panic!("{error:?}") };
+        let StartError::InvalidValue { ref capability, ref source, run_id: Some(_) } = error else {
+            panic!("{error:?}")
+        };
         assert_eq!(capability, ToolFilter::NAME);
         assert_eq!(source.downcast_ref(), Some(&expected));
         assert!(chain(&error).contains("read, write"), "{}", chain(&error));
@@ -96,6 +98,20 @@ async fn a_name_that_is_denied_above_may_be_denied_again_but_not_allowed() {
     assert_eq!(shown(&model.requests()[0]), ["read"]);
     let error = spawn.start(request.tool_filter(ToolFilter::allow(["write"]))).await.unwrap_err();
     assert!(chain(&error).contains("allows no tool; name at least one of: read"), "{}", chain(&error));
+}
+
+#[tokio::test]
+async fn a_filter_below_narrows_the_one_above_and_never_replaces_it() {
+    let model = ScriptedModel::new().then_always(says("done"));
+    let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+    let offered = tools(&["read", "write", "run"]);
+    let top = parent().with_tools(offered).with_tool_filter(ToolFilter::deny(["write"]));
+    let request = Request::new("go").parent(&top).tool_filter(ToolFilter::deny(["read"]));
+    let settled = spawn.start(request).await.unwrap().settle().await;
+    assert_eq!(shown(&model.requests()[0]), ["run"]);
+    let filter = settled.run().session().header().tool_filter.clone().unwrap();
+    assert!(!filter.permits("read") && !filter.permits("write") && filter.permits("run"));
+    settled.dispose().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,0 +1,194 @@
+use std::ffi::OsString;
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::environment::{EnvPolicy, Environment};
+use super::error::AcpBuildError;
+use super::launcher::Launcher;
+use super::permission::PermissionPolicy;
+use super::provider::Acp;
+use super::settings::Settings;
+use crate::run::{Absent, Presence, Present};
+
+/// Builds an [`Acp`] provider; made by [`Acp::builder`].
+///
+/// Only the command is needed. The rest is as strict as an agent that nobody vouched for deserves: no credentials of
+/// this process, every permission refused.
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct AcpBuilder<Steer = Absent> {
+    command: OsString,
+    arguments: Vec<OsString>,
+    environment: Environment,
+    directory: Option<PathBuf>,
+    settings: Settings,
+    model: Option<String>,
+    mode: Option<String>,
+    steer: PhantomData<fn() -> Steer>,
+}
+
+impl AcpBuilder {
+    pub(super) fn new(command: OsString) -> Self {
+        Self {
+            command,
+            arguments: Vec::new(),
+            environment: Environment::default(),
+            directory: None,
+            settings: Settings::default(),
+            model: None,
+            mode: None,
+            steer: PhantomData,
+        }
+    }
+
+    /// Demands that the agent can be steered, so that the runs are [`Steerable`](crate::Steerable). Steering is an
+    /// extension of the protocol (`_session/steering`): a start fails on an agent that does not advertise it.
+    ///
+    /// Where it is not demanded, a run can still be asked, with
+    /// [`into_steerable`](crate::Live::into_steerable).
+    pub fn steering(self) -> AcpBuilder<Present> {
+        AcpBuilder {
+            command: self.command,
+            arguments: self.arguments,
+            environment: self.environment,
+            directory: self.directory,
+            settings: self.settings,
+            model: self.model,
+            mode: self.mode,
+            steer: PhantomData,
+        }
+    }
+}
+
+impl<Steer: Presence> AcpBuilder<Steer> {
+    /// One more argument of the command.
+    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// More arguments of the command.
+    pub fn arguments<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Which variables of this process a child gets; [`EnvPolicy::scrubbed`] otherwise.
+    pub fn environment(mut self, policy: EnvPolicy) -> Self {
+        self.environment.policy = policy;
+        self
+    }
+
+    /// A variable that is set for the child, whatever the policy says.
+    pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.set.insert(name.into(), value.into());
+        self
+    }
+
+    /// The directory that children work in, an absolute path; that of the parent otherwise. Where neither is set a
+    /// start fails: a child never falls back to the directory of this process.
+    pub fn working_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.directory = Some(path.into());
+        self
+    }
+
+    /// What a child is answered that asks for permission; [`PermissionPolicy::reject`] otherwise.
+    pub fn permissions(mut self, policy: PermissionPolicy) -> Self {
+        self.settings.permissions = policy;
+        self
+    }
+
+    /// How long it may take from the start of the program until its session is open; 60 s otherwise.
+    pub fn start_limit(mut self, limit: Duration) -> Self {
+        self.settings.start_limit = limit;
+        self
+    }
+
+    /// How long a turn may go on without an update from the agent; no limit otherwise. While the agent waits for a
+    /// decision about a permission, this does not count.
+    pub fn idle_limit(mut self, limit: Duration) -> Self {
+        self.settings.idle_limit = Some(limit);
+        self
+    }
+
+    /// How long a turn may take; no limit otherwise.
+    pub fn turn_limit(mut self, limit: Duration) -> Self {
+        self.settings.turn_limit = Some(limit);
+        self
+    }
+
+    /// How long a cancelled agent may take to end its turn before its process group is killed; 5 s otherwise.
+    pub fn cancel_limit(mut self, limit: Duration) -> Self {
+        self.settings.cancel_limit = limit;
+        self
+    }
+
+    /// When a child is ended: how long from the end of its stdin to SIGTERM; 6 s otherwise.
+    pub fn stdin_end_grace(mut self, grace: Duration) -> Self {
+        self.settings.graces.stdin_end = grace;
+        self
+    }
+
+    /// When a child is ended: how long from SIGTERM to SIGKILL; 3 s otherwise.
+    pub fn terminate_grace(mut self, grace: Duration) -> Self {
+        self.settings.graces.terminate = grace;
+        self
+    }
+
+    /// The longest line that is read from the agent, in bytes; 64 MiB otherwise. A longer one ends the connection.
+    pub fn longest_line(mut self, bytes: usize) -> Self {
+        self.settings.longest_line = bytes;
+        self
+    }
+
+    /// The name that agents are told of who drives them; `subagent` otherwise.
+    pub fn client_name(mut self, name: impl Into<String>) -> Self {
+        self.settings.client_name = name.into();
+        self
+    }
+
+    /// The model that sessions use, by the agent's name for it. A start fails on an agent that does not offer it.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// The mode that sessions are in, by the agent's name for it. A start fails on an agent that does not offer it.
+    pub fn mode(mut self, name: impl Into<String>) -> Self {
+        self.mode = Some(name.into());
+        self
+    }
+
+    /// The provider.
+    ///
+    /// # Errors
+    ///
+    /// [`AcpBuildError`] for a limit or grace of more than a day, and for a variable that no program can be given.
+    pub fn build(self) -> Result<Acp<Steer>, AcpBuildError> {
+        self.settings.check()?;
+        self.environment.check()?;
+        Ok(Acp::new(Launcher {
+            command: self.command,
+            arguments: self.arguments,
+            environment: self.environment,
+            directory: self.directory,
+            settings: Arc::new(self.settings),
+            model: self.model,
+            mode: self.mode,
+        }))
+    }
+}
+
+/// Not the arguments: they may hold secrets.
+impl<Steer> fmt::Debug for AcpBuilder<Steer> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcpBuilder")
+            .field("command", &self.command)
+            .field("environment", &self.environment)
+            .field("directory", &self.directory)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
