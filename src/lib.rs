@@ -52,9 +52,12 @@
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//! - [`tree`] shows the runs while they go on.
+//!
+//! The [`guide`] has a chapter for each thing that you may want to do.
 //!
 //! The rest is in the modules: [`capability`] what a request may ask for, [`run`] the futures and streams of a run,
-//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back, validate and trace, [`testing`]
+//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back and validate, [`testing`]
 //! stand-ins and conformance suites. Whatever is in [`capability`], [`content`], [`error`], [`event`], [`id`],
 //! [`provider`], [`registry`], [`request`], [`result`] and [`run`] can also be imported from the root.
 //!
@@ -101,6 +104,7 @@ mod erased;
 pub mod error;
 pub mod event;
 mod fork;
+pub mod guide;
 pub mod id;
 mod in_process;
 mod parent;
@@ -114,6 +118,8 @@ mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
+mod trace;
+pub mod tree;
 mod update;
 mod usage;
 pub mod wrap;

@@ -113,3 +113,28 @@ fn add_to(sums: &mut Vec<ModelUsage>, usage: &ModelUsage) {
         None => sums.push(usage.clone()),
     }
 }
+
+/// The two counts that every vendor reports, over all models.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) input: Option<u64>,
+    pub(crate) output: Option<u64>,
+}
+
+impl Tokens {
+    pub(crate) fn of(usage: &[ModelUsage]) -> Self {
+        let mut tokens = Self::default();
+        for usage in usage {
+            tokens.add(usage);
+        }
+        tokens
+    }
+
+    pub(crate) fn add(&mut self, usage: &ModelUsage) {
+        for (sum, term) in [(&mut self.input, usage.input_tokens), (&mut self.output, usage.output_tokens)] {
+            if let Some(term) = term {
+                *sum = Some(sum.unwrap_or(0).saturating_add(term));
+            }
+        }
+    }
+}

@@ -17,6 +17,8 @@ pub struct TurnOptions {
     pub(super) updates: Arc<dyn Fn(Update) + Send + Sync>,
     pub(super) usage: UsageLedger,
     pub(super) notice: Option<Arc<str>>,
+    /// Whether the turn is that of a run, which has a span of its own.
+    pub(super) in_run: bool,
     pub(super) activity_above: Option<Activity>,
 }
 
@@ -29,6 +31,7 @@ impl TurnOptions {
             updates: Arc::new(|_| {}),
             usage: UsageLedger::new(),
             notice: None,
+            in_run: false,
             activity_above: None,
         }
     }
@@ -54,6 +57,11 @@ impl TurnOptions {
     /// What the model is told before the prompt, as a message of its own.
     pub fn notice(mut self, notice: impl Into<Arc<str>>) -> Self {
         self.notice = Some(notice.into());
+        self
+    }
+
+    pub(crate) fn in_run(mut self) -> Self {
+        self.in_run = true;
         self
     }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use serde_json::json;
 use subagent::agent::{ModelError, ToolSet, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
-use subagent::wrap::Traced;
 use subagent::{Request, Spawn, StartError, Subagents, provider_fn};
 
 use crate::support::Printing;
@@ -58,7 +57,7 @@ async fn everything_that_goes_wrong() -> Seen {
         });
         let model = ScriptedModel::new().reply(reply).then_always(ScriptedReply::new().text("done"));
         let spawn = Spawn::builder().default_model(model).tools(ToolSet::new().with(leak).unwrap()).build();
-        let spawn = subagents.register("spawn", Traced::new(spawn)).unwrap();
+        let spawn = subagents.register("spawn", spawn).unwrap();
         let request = Request::new(format!("the password is {MARKER}")).persona(format!("you know {MARKER}"));
         let run = spawn.start(request.idempotency_key(MARKER)).await.unwrap();
         seen.push(format!("{run:?} {:?} {spawn:?} {subagents:?}", run.run()));
