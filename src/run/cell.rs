@@ -25,7 +25,7 @@ use super::updates::UpdateLog;
 use crate::agent::is_empty_message;
 use crate::capability::OutputCheck;
 use crate::content::ContentKinds;
-use crate::error::RunFault;
+use crate::error::{RunFault, contain};
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::registry::Hub;
@@ -196,7 +196,10 @@ impl RunCell {
             let tokens = std::mem::take(&mut state.watches);
             (state.verdict.take(), tokens, state.span.take(), state.updates.close(), state.messages.stop())
         };
-        drop((verdict, tokens, span));
+        // What the provider settled with is foreign code.
+        if let Err(message) = contain(|| drop((verdict, tokens, span))) {
+            tracing::warn!(run_id = %self.identity.run_id, message, "what a start had settled with panicked while it was dropped");
+        }
         wake(watchers);
         wake(readers);
         self.hub.remove_run(self.identity.run_id);
@@ -445,8 +448,11 @@ impl State {
     }
 }
 
+/// Wakers are foreign code: one that panics keeps nobody else waiting.
 fn wake<Id>(waiting: Vec<(Id, Waker)>) {
     for (_, waker) in waiting {
-        waker.wake();
+        if let Err(message) = contain(|| waker.wake()) {
+            tracing::error!(message, "a waker panicked; the others are woken all the same");
+        }
     }
 }
