@@ -23,6 +23,7 @@
 //! assert_eq!(told(&error), "the message could not be handed to the child: the pipe is closed");
 //! ```
 
+mod chain;
 mod dispose;
 mod payload;
 mod register;
@@ -32,6 +33,7 @@ mod start;
 mod steer;
 mod structured;
 
+pub(crate) use chain::chain;
 pub use dispose::DisposeError;
 pub(crate) use payload::{contain, message};
 pub use register::{NoProvider, RegisterError};

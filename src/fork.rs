@@ -106,6 +106,10 @@ impl<S: Presence> Provider for Fork<S> {
     fn content(&self) -> ContentKinds {
         ContentKinds::ALL
     }
+
+    fn sees_conversation(&self) -> bool {
+        true
+    }
 }
 
 impl<S> fmt::Debug for Fork<S> {

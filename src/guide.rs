@@ -20,3 +20,7 @@ pub mod testing {}
 
 #[doc = include_str!("guide/errors.md")]
 pub mod errors {}
+
+#[cfg(feature = "acp")]
+#[doc = include_str!("guide/acp.md")]
+pub mod acp {}

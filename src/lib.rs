@@ -52,6 +52,7 @@
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//! - [`delegation`] has the tools with which a model delegates, in the foreground and in the background.
 //! - [`tree`] shows the runs while they go on.
 //!
 //! The [`guide`] has a chapter for each thing that you may want to do.
@@ -88,6 +89,8 @@
 //! | `acp` | `acp::Acp`: children that are other programs, driven over the Agent Client Protocol | no |
 //! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //! | `genai` | `agent::GenaiModel`: every model that the `genai` crate speaks to; brings an HTTP and a TLS stack | no |
+//! | `rmcp` | `delegation::McpServer`: any MCP client can delegate | no |
+//! | `rig` | `delegation::RigTools`: an agent of rig can delegate | no |
 //!
 //! # Rust version
 //!
@@ -100,6 +103,7 @@ pub mod acp;
 pub mod agent;
 pub mod capability;
 pub mod content;
+pub mod delegation;
 mod erased;
 pub mod error;
 pub mod event;

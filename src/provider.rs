@@ -91,6 +91,12 @@ pub trait Provider: Declares + Send + Sync + 'static {
     fn content(&self) -> ContentKinds {
         ContentKinds::TEXT
     }
+
+    /// Whether its children see their parent's conversation. A tool that delegates says so to its model: a child that
+    /// sees nothing needs everything in its prompt. `false`, unless it says otherwise.
+    fn sees_conversation(&self) -> bool {
+        false
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -111,5 +117,9 @@ impl<P: Provider> Provider for Arc<P> {
 
     fn content(&self) -> ContentKinds {
         P::content(self)
+    }
+
+    fn sees_conversation(&self) -> bool {
+        P::sees_conversation(self)
     }
 }

@@ -1,6 +1,7 @@
 //! The loop of one turn: model call, tool calls, next model call, until the model is done or something ends it.
 
 mod calls;
+mod children;
 mod cut;
 mod reply;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use tracing::{Instrument, Span};
 
+use self::children::Children;
 use self::reply::{Reply, ReplyEnd};
 use super::activity::Activity;
 use super::builder::Agent;
@@ -42,10 +44,12 @@ pub(super) async fn run(agent: &mut Agent, prompt: Vec<ContentBlock>, options: T
             usage: options.usage.usage(),
             structured: None,
             undelivered: options.inbox.close(),
+            outstanding: agent.delegations.shared().end_turn(),
             steps: 0,
         };
     }
     agent.session.close_interrupted();
+    agent.delegations.shared().begin_turn();
     let start = agent.session().len();
     let mut turn = Turn {
         agent,
@@ -91,8 +95,10 @@ struct End {
 enum Next {
     /// The model waits for what the step brought.
     Step,
-    /// The model is done, unless a message is waiting for it.
+    /// The model is done, unless a message is waiting for it, or a child works.
     Done,
+    /// The model waits for its children, and then has to go on.
+    Children,
     /// The turn ends.
     End(End),
 }
@@ -129,12 +135,23 @@ impl Turn<'_> {
                 self.delivery.steered();
                 self.tell(MessageOrigin::Steering, message)?;
             }
+            for notice in self.agent.delegations.shared().at_step_boundary() {
+                self.delivery.steered();
+                self.tell(MessageOrigin::Subagent, notice)?;
+            }
             match self.step().await? {
-                Next::Done if self.options.inbox.close_if_empty() => {
-                    return Ok(End::new(StopReason::Completed));
-                }
-                Next::Step | Next::Done => {}
+                Next::Step => {}
                 Next::End(end) => return Ok(end),
+                next => match self.children().await {
+                    Children::Settled if matches!(next, Next::Children) => {
+                        self.notice = Some("None of your agents works any more.".to_owned());
+                    }
+                    Children::Settled if self.options.inbox.close_if_empty() => {
+                        return Ok(End::new(StopReason::Completed));
+                    }
+                    Children::ToTell | Children::Settled => {}
+                    Children::Silent => return Ok(self.idle_limit()),
+                },
             }
         }
     }
@@ -225,6 +242,8 @@ impl Turn<'_> {
         } else if self.options.inbox.has_messages() && !last {
             // What is waiting comes first; the value is asked for after it.
             return Next::Step;
+        } else if !self.agent.delegations.is_settled() && !last {
+            return Next::Children;
         } else {
             self.delivery.after_prose(self.agent.capture.as_ref())
         };
@@ -314,6 +333,7 @@ impl Turn<'_> {
             diagnostic: end.diagnostic,
             usage: self.options.usage.usage(),
             undelivered,
+            outstanding: self.agent.delegations.shared().end_turn(),
             steps: self.steps,
         }
     }

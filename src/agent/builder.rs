@@ -13,6 +13,7 @@ use super::session::{Session, SessionHeader, SessionWriter};
 use super::tool::{CallingAgent, ToolSet};
 use super::turn_options::TurnOptions;
 use crate::content::ContentBlock;
+use crate::delegation::Delegations;
 use crate::id::{AgentId, SessionId};
 
 /// An agent: a model with tools, over a session that it owns.
@@ -26,6 +27,8 @@ pub struct Agent {
     pub(super) output: Option<OutputContract>,
     /// What a model without a response format delivers with.
     pub(super) capture: Option<CaptureTool>,
+    /// Stopped with the agent.
+    pub(super) delegations: Delegations,
 }
 
 impl Agent {
@@ -76,13 +79,23 @@ impl Agent {
             tools: self.tools.clone(),
             usage,
             cancellation,
+            delegations: Arc::clone(self.delegations.shared()),
         }
+    }
+
+    /// What the agent has delegated in the background. It ends with the agent.
+    pub fn delegations(&self) -> &Delegations {
+        &self.delegations
     }
 
     /// Runs one turn: from a prompt to the model's last word. It does not fail; what goes wrong is a stop reason.
     ///
     /// A cancelled turn is `Aborted`, whatever it had reached when the token fired; one that is cancelled before
     /// it begins leaves no trace in the log.
+    ///
+    /// A model that is done while background children of its agent work, or have an outcome to deliver, is not done:
+    /// the turn waits for them and goes on with what they bring. A turn that ends otherwise leaves them at work; the
+    /// next one begins with what they have brought by then.
     ///
     /// # Cancel safety
     ///
@@ -182,6 +195,7 @@ impl AgentBuilder {
             limits,
             output: self.output,
             capture,
+            delegations: Delegations::new(),
         }
     }
 }

@@ -1,6 +1,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::content::ContentBlock;
 
 /// Where messages for a running turn are left; cheap to clone, all clones are one.
@@ -10,7 +12,7 @@ use crate::content::ContentBlock;
 /// with its outcome. An inbox serves one turn of an agent that is run by hand, without a run around it; the one of a run
 /// is [`run::Inbox`](crate::run::Inbox).
 #[derive(Debug, Clone, Default)]
-pub struct Inbox(Arc<Mutex<State>>);
+pub struct Inbox(Arc<Shared>);
 
 impl Inbox {
     /// An empty inbox.
@@ -30,7 +32,14 @@ impl Inbox {
             return Err(InboxClosed { content });
         }
         state.messages.push_back(content);
+        drop(state);
+        self.0.arrived.notify_one();
         Ok(())
+    }
+
+    /// Returns when a message may have come.
+    pub(super) async fn arrived(&self) {
+        self.0.arrived.notified().await;
     }
 
     /// Whether the turn has ended.
@@ -65,7 +74,7 @@ impl Inbox {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that can panic runs under the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,6 +93,12 @@ impl InboxClosed {
     pub fn code(&self) -> &'static str {
         "INBOX_CLOSED"
     }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    arrived: Notify,
 }
 
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use crate::content::{ContentBlock, Output};
+use crate::id::RunId;
 use crate::stop_reason::StopReason;
 use crate::usage::Usage;
 
@@ -20,6 +21,9 @@ pub struct TurnOutcome {
     pub usage: Usage,
     /// The messages in the inbox that the model did not see, in order.
     pub undelivered: Vec<Vec<ContentBlock>>,
+    /// The background children that still work, or whose outcome the model was not told: the agent's
+    /// [delegations](super::Agent::delegations) have them.
+    pub outstanding: Vec<RunId>,
     /// How many model calls were made.
     pub steps: u32,
 }

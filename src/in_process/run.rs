@@ -1,6 +1,6 @@
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::children::Listed;
@@ -8,6 +8,7 @@ use super::turn::{Seat, Turn, Worker};
 use super::{Child, Settings};
 use crate::agent::{Activity, Session, TurnOptions, UsageLedger};
 use crate::content::{ContentBlock, ContentKinds};
+use crate::delegation;
 use crate::error::{DisposeError, ResumeError, SteerError};
 use crate::id::AgentId;
 use crate::parent::Parent;
@@ -32,6 +33,8 @@ pub struct AgentRun<S = Present> {
     /// How long the task has to end by itself.
     grace: Duration,
     seat: Seat,
+    /// What the child has delegated in the background.
+    delegations: Arc<delegation::Shared>,
     /// `None` once the child is disposed of.
     turn: Mutex<Option<Turn>>,
     /// Keeps the child on its provider's list.
@@ -53,6 +56,7 @@ impl<S> AgentRun<S> {
             agent_id: agent.id().clone(),
             _listed: settings.children.list(&session),
             session,
+            delegations: Arc::clone(agent.delegations().shared()),
             carried: agent.model().content_kinds(),
             above,
             activity_above: request.parent().and_then(Parent::activity).cloned(),
@@ -112,6 +116,7 @@ impl<S: Presence> Run for AgentRun<S> {
                 (&mut turn.task).await.ok();
             }
         }
+        delegation::close(&self.delegations).await;
         Ok(())
     }
 

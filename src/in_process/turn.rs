@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
@@ -7,6 +8,7 @@ use tracing::{Instrument, Span};
 
 use crate::agent::{Agent, Inbox, TurnOptions, TurnOutcome};
 use crate::content::ContentBlock;
+use crate::delegation;
 use crate::result::Outcome;
 use crate::run::Settlement;
 use crate::sync::lock;
@@ -35,11 +37,12 @@ impl Turn {
             .inbox(inbox.clone())
             .in_run()
             .on_update(move |update| progress.report(update));
+        let stopped = stop.clone();
         let span = settlement.span();
         worker.tell(&span);
         let task = async move {
             let mut worker = worker;
-            let outcome = worker.run_turn(prompt, options).await;
+            let outcome = worker.run_turn(prompt, options, stopped).await;
             // Whoever hears of the result can have the agent's next turn.
             drop(worker);
             settlement.settle(outcome);
@@ -101,12 +104,39 @@ impl Worker {
         }
     }
 
-    async fn run_turn(&mut self, prompt: Vec<ContentBlock>, options: TurnOptions) -> Outcome {
-        match &mut self.agent {
-            Some(agent) => outcome(agent.run_turn(prompt, options).await),
-            // Not reached: the agent leaves when the worker is dropped.
-            None => Outcome::error("the agent is gone"),
+    async fn run_turn(
+        &mut self,
+        prompt: Vec<ContentBlock>,
+        options: TurnOptions,
+        stopped: CancellationToken,
+    ) -> Outcome {
+        // Not reached: the agent leaves when the worker is dropped.
+        let Some(agent) = &mut self.agent else { return Outcome::error("the agent is gone") };
+        let delegations = Arc::clone(agent.delegations().shared());
+        let mut turn = pin!(agent.run_turn(prompt, options));
+        let turn = tokio::select! {
+            biased;
+            turn = &mut turn => turn,
+            () = stopped.cancelled() => {
+                // A run takes its whole tree along, also what works in the background.
+                delegation::cancel_all(&delegations, "its parent was cancelled");
+                turn.await
+            }
+        };
+        let mut outcome = outcome(turn);
+        // No child outlives the run that it works for. One that was stopped is told of when the run is resumed.
+        let left = if stopped.is_cancelled() {
+            delegation::cancel_all(&delegations, "its parent was cancelled")
+        } else {
+            delegation::settle_all(&delegations, "its parent has ended").await
+        };
+        if !left.is_empty() {
+            let left = left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let diagnostic =
+                outcome.diagnostic.take().map(|diagnostic| format!("{diagnostic}; ")).unwrap_or_default();
+            outcome.diagnostic = Some(format!("{diagnostic}background agents were stopped with it: {left}"));
         }
+        outcome
     }
 }
 

@@ -58,6 +58,11 @@ impl Parent {
         self.0.agent.as_ref()
     }
 
+    /// The same agent, whose children outlive the turn that starts them.
+    pub(crate) fn without_cancellation(self) -> Self {
+        self.change(|fields| fields.cancellation = None)
+    }
+
     /// The child of a run.
     pub(crate) fn of_run(request: &StartRequest, session: SessionId) -> Self {
         let above = request.parent().cloned();

@@ -15,7 +15,7 @@ pub struct RunControl {
 }
 
 impl RunControl {
-    pub(super) fn new(cell: Arc<RunCell>) -> Self {
+    pub(crate) fn new(cell: Arc<RunCell>) -> Self {
         Self { cell }
     }
 

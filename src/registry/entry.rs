@@ -14,13 +14,13 @@ use crate::event::{Event, RunInfo};
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::request::RequestBody;
-use crate::run::{Run, RunCell, Setup, first_uncarried, start_run};
+use crate::run::{Presence, Run, RunCell, Setup, first_uncarried, start_run};
 
 /// One registered provider.
 pub(crate) struct Entry<P> {
     pub(crate) name: Arc<str>,
     pub(crate) provider: P,
-    pub(super) hub: Arc<Hub>,
+    pub(crate) hub: Arc<Hub>,
     pub(super) content: ContentKinds,
     /// Closed when the provider is unregistered: no new starts.
     gate: Gate,
@@ -33,6 +33,16 @@ impl<P: Provider> Entry<P> {
             ContentKinds::TEXT
         });
         Self { name, provider, hub, content, gate: Gate::default() }
+    }
+
+    /// Whether the provider's children see their parent's conversation.
+    pub(crate) fn sees_conversation(&self) -> bool {
+        contain(|| self.provider.sees_conversation()).unwrap_or(false)
+    }
+
+    /// Whether new runs may still come to be here.
+    pub(crate) fn is_open(&self) -> bool {
+        self.gate.is_open()
     }
 
     /// The cell of a run that is to be started here.
@@ -56,7 +66,6 @@ impl<P: Provider> Entry<P> {
         RunCell::new(setup, Arc::clone(&self.hub))
     }
 
-    /// Whether new runs may still come to be here.
     pub(crate) fn check_open(&self) -> Result<(), StartError> {
         if self.gate.is_open() { Ok(()) } else { Err(self.unregistered(None)) }
     }
@@ -150,6 +159,9 @@ pub(super) trait ErasedEntry: Send + Sync {
     fn name(&self) -> &Arc<str>;
     fn capabilities(&self) -> Capabilities;
     fn content(&self) -> ContentKinds;
+    fn sees_conversation(&self) -> bool;
+    fn can_steer(&self) -> bool;
+    fn can_resume(&self) -> bool;
     fn provider_type(&self) -> &'static str;
     fn close(&self);
     fn tell_removed(&self);
@@ -173,6 +185,18 @@ impl<P: Provider> ErasedEntry for Entry<P> {
 
     fn content(&self) -> ContentKinds {
         self.content
+    }
+
+    fn sees_conversation(&self) -> bool {
+        self.sees_conversation()
+    }
+
+    fn can_steer(&self) -> bool {
+        <P::Run as Run>::Steer::PRESENT
+    }
+
+    fn can_resume(&self) -> bool {
+        <P::Run as Run>::Resume::PRESENT
     }
 
     fn provider_type(&self) -> &'static str {

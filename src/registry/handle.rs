@@ -2,8 +2,8 @@ use std::convert::identity;
 use std::fmt;
 use std::sync::Arc;
 
-use super::Entry;
 use super::entry::ErasedEntry;
+use super::{Entry, Hub};
 use crate::capability::{Capabilities, CapabilitySet, OutputType, SatisfiedBy};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
@@ -47,6 +47,19 @@ impl<P: Provider> ProviderHandle<P> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.entry.name
+    }
+
+    /// Whether it can still start runs: it is registered.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.entry.is_open()
+    }
+
+    pub(crate) fn sees_conversation(&self) -> bool {
+        self.entry.sees_conversation()
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.entry.hub
     }
 
     /// The start-time capabilities that the provider declares.
@@ -121,6 +134,24 @@ impl AnyProviderHandle {
     #[must_use]
     pub fn content(&self) -> ContentKinds {
         self.entry.content()
+    }
+
+    /// Whether the provider's children see their parent's conversation.
+    #[must_use]
+    pub fn sees_conversation(&self) -> bool {
+        self.entry.sees_conversation()
+    }
+
+    /// Whether the provider's runs have the runtime capability [`Steerable`](crate::Steerable).
+    #[must_use]
+    pub fn can_steer(&self) -> bool {
+        self.entry.can_steer()
+    }
+
+    /// Whether the provider's runs have the runtime capability [`Resumable`](crate::Resumable).
+    #[must_use]
+    pub fn can_resume(&self) -> bool {
+        self.entry.can_resume()
     }
 }
 

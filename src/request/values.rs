@@ -155,6 +155,8 @@ impl<V: Serialize + Send + Sync + 'static> ErasedValue for V {
     }
 
     fn to_json(&self) -> Result<Value, serde_json::Error> {
-        serde_json::to_value(self)
+        contain(|| serde_json::to_value(self)).unwrap_or_else(|message| {
+            Err(serde_json::Error::custom(format_args!("writing it panicked: {message}")))
+        })
     }
 }

@@ -26,7 +26,7 @@ use super::force_on_drop::ForceOnDrop;
 use crate::agent::is_empty_message;
 use crate::capability::OutputCheck;
 use crate::content::{ContentBlock, ContentKinds};
-use crate::error::RunFault;
+use crate::error::{RunFault, contain};
 use crate::event::RunInfo;
 use crate::id::RunId;
 use crate::registry::Hub;
@@ -226,7 +226,10 @@ impl RunCell {
             (state.verdict.take(), state.span.take(), state.close())
         };
         self.over.store(true, Ordering::Release);
-        drop((verdict, span));
+        // What the provider settled with is foreign code.
+        if let Err(message) = contain(|| drop((verdict, span))) {
+            tracing::warn!(run_id = %self.identity.run_id, message, "what a start had settled with panicked while it was dropped");
+        }
         self.hub.remove_run(self.identity.run_id);
         closed.wake();
     }
@@ -504,6 +507,13 @@ impl Closed {
 
 fn wake<Id>(waiting: Vec<(Id, Waker)>) {
     for (_, waker) in waiting {
-        waker.wake();
+        wake_one(waker);
+    }
+}
+
+/// Wakers are foreign code: one that panics keeps nobody else waiting.
+fn wake_one(waker: Waker) {
+    if let Err(message) = contain(|| waker.wake()) {
+        tracing::error!(message, "a waker panicked; the others are woken all the same");
     }
 }

@@ -1,4 +1,4 @@
-use crate::error::{DisposeError, RunFault};
+use crate::error::{DisposeError, RunFault, chain};
 use crate::result::SubagentResult;
 
 /// A run's result and how the disposal of its child went; neither hides the other.
@@ -20,7 +20,7 @@ impl<O> Collected<O> {
     /// [`RunFault`] when the provider broke its promise, so that there is no result.
     pub fn into_result(self) -> Result<SubagentResult<O>, RunFault> {
         if let Err(error) = &self.disposal {
-            tracing::error!(error = error as &dyn std::error::Error, "a child was not disposed of");
+            tracing::error!(error = chain(error), "a child was not disposed of");
         }
         self.result
     }

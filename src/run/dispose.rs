@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::{Run, RunCell};
-use crate::error::{DisposeError, contain, message};
+use crate::error::{DisposeError, chain, contain, message};
 
 /// A child that is being disposed of: a future that is ready when the child is quiescent.
 ///
@@ -105,7 +105,7 @@ impl Disposal {
             if let Err(error) = std::future::poll_fn(|context| self.poll(context)).await {
                 tracing::error!(
                     run_id = %self.cell.identity.run_id,
-                    error = &error as &dyn std::error::Error,
+                    error = chain(&error),
                     "a child was not disposed of in the background"
                 );
             }

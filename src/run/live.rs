@@ -12,6 +12,7 @@ use super::{
 use crate::error::RunFault;
 use crate::event::RunInfo;
 use crate::id::RunId;
+use crate::registry::RunControl;
 use crate::request::Prompt;
 use crate::result::SubagentResult;
 
@@ -169,6 +170,16 @@ impl<R: Run, O> Live<R, O> {
 
     pub(crate) fn into_parts(self) -> (R, Arc<RunCell>) {
         self.held.take()
+    }
+
+    /// The same handle, without the type of its structured output.
+    pub(crate) fn without_output_type(self) -> Live<R, crate::capability::NoOutput> {
+        Live { held: self.held, output_type: PhantomData }
+    }
+
+    /// A view of the run.
+    pub(crate) fn control(&self) -> RunControl {
+        RunControl::new(Arc::clone(self.cell()))
     }
 
     fn cell(&self) -> &Arc<RunCell> {

@@ -57,6 +57,14 @@ impl<R: Run, O> Start<R, O> {
         Self { run_id: None, state: State::Refused(error), output_type: PhantomData }
     }
 
+    /// The kind of agent that is started.
+    pub(crate) fn agent_type(&self) -> Option<Arc<str>> {
+        match &self.state {
+            State::Refused(_) | State::Over => None,
+            State::Starting { cell, .. } => cell.identity.agent_type.clone(),
+        }
+    }
+
     /// The run's id, known before the child exists; `None` when the start is refused already.
     #[must_use]
     pub fn run_id(&self) -> Option<RunId> {

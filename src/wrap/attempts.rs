@@ -14,7 +14,7 @@ use tracing::Instrument;
 use driver::Driver;
 pub use run::AttemptRun;
 
-use crate::error::StartError;
+use crate::error::{StartError, chain};
 use crate::request::StartRequest;
 use crate::result::Outcome;
 use crate::run::{Run, Settlement};
@@ -67,7 +67,7 @@ pub(super) async fn start<P: Plan>(
             () = cancellation.cancelled() => return Err(error),
             () = tokio::time::sleep(plan.pause()) => {}
         }
-        tracing::warn!(run_id = %request.run_id(), attempt, error = &error as &dyn std::error::Error, "a child did not start; the next one is tried");
+        tracing::warn!(run_id = %request.run_id(), attempt, error = chain(&error), "a child did not start; the next one is tried");
         attempt += 1;
     };
     let current = Arc::new(RwLock::new(Some(run)));

@@ -58,6 +58,10 @@ impl<A: Provider, B: Provider> Provider for Fallback<A, B> {
     fn content(&self) -> ContentKinds {
         self.plan.first.content().intersection(self.plan.second.content())
     }
+
+    fn sees_conversation(&self) -> bool {
+        self.plan.first.sees_conversation() && self.plan.second.sees_conversation()
+    }
 }
 
 impl<A: Provider, B: Provider> Plan for Choice<A, B> {

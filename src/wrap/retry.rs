@@ -96,6 +96,10 @@ impl<P: Provider> Provider for Retry<P> {
     fn content(&self) -> ContentKinds {
         self.plan.inner.content()
     }
+
+    fn sees_conversation(&self) -> bool {
+        self.plan.inner.sees_conversation()
+    }
 }
 
 impl<P: Provider> Plan for Retries<P> {

@@ -58,6 +58,10 @@ where
     fn content(&self) -> ContentKinds {
         self.inner.content()
     }
+
+    fn sees_conversation(&self) -> bool {
+        self.inner.sees_conversation()
+    }
 }
 
 fn checked(mut outcome: Outcome, check: &impl Fn(&Outcome) -> Result<(), String>) -> Outcome {

@@ -21,6 +21,10 @@ impl<P: Provider> Provider for Forwarding<P> {
     fn content(&self) -> ContentKinds {
         self.0.content()
     }
+
+    fn sees_conversation(&self) -> bool {
+        self.0.sees_conversation()
+    }
 }
 
 pub(crate) struct ForwardingRun<R>(R);

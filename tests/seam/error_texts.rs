@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use subagent::agent::{AppendError, LoadSessionError, ModelError, ToolSetError};
+use subagent::delegation::{DetachError, MissingControl};
 use subagent::{
     BoxError, CancelCause, Capabilities, ChildSetupError, ContentKind, ContentKinds, DisposeError,
     MismatchedCapabilities, NoProvider, RegisterError, ResumeError, RunFault, RunId, StartError, SteerError,
@@ -116,12 +117,27 @@ fn errors_of_runs() -> Vec<Case> {
 }
 
 fn errors_of_set_up() -> Vec<Case> {
+    let detach = DetachError::code;
+    let missing = MissingControl::code;
+    let unknown = NoProvider::Unknown { name: CAUSE.into(), dropped: false, known: vec![] };
     let mismatched =
         |error: MismatchedCapabilities, has_cause| case(error, MismatchedCapabilities::code, has_cause);
     vec![
         case(RegisterError::DuplicateProvider { name: "spawn".into() }, RegisterError::code, false),
         case(RegisterError::InvalidName { name: "".into() }, RegisterError::code, false),
         case(RegisterError::ShutDown, RegisterError::code, false),
+        case(DetachError::UnknownChild { id: id(), known: vec![] }, detach, false),
+        case(DetachError::OwnerClosed { id: id() }, detach, false),
+        case(MissingControl::NoProvider { control: "send_message", source: unknown }, missing, true),
+        case(
+            MissingControl::Unsupported {
+                control: "send_message",
+                provider: "acp".into(),
+                capability: "Steerable",
+            },
+            missing,
+            false,
+        ),
         case(
             NoProvider::Unknown { name: "spwan".into(), dropped: false, known: vec![] },
             NoProvider::code,

@@ -83,6 +83,8 @@ pub enum MessageOrigin {
     Steering,
     /// The agent's own loop, for example before a limit.
     Notice,
+    /// A child in the background: how it ended, with what it said in a frame that says so.
+    Subagent,
 }
 
 /// A message of the model.

@@ -9,6 +9,7 @@ use crate::agent::activity::Activity;
 use crate::agent::ledger::UsageLedger;
 use crate::agent::model::Model;
 use crate::agent::session::Session;
+use crate::delegation::Shared;
 use crate::id::AgentId;
 
 /// What a tool call knows of where it runs; cheap to clone.
@@ -49,6 +50,7 @@ pub struct CallingAgent {
     pub usage: UsageLedger,
     /// Fires when the agent is cancelled.
     pub cancellation: CancellationToken,
+    pub(crate) delegations: Arc<Shared>,
 }
 
 impl CallingAgent {

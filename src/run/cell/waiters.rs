@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{RunCell, State};
+use super::{RunCell, State, wake, wake_one};
 use crate::sync::lock;
 
 /// The wakers of those who wait for a change of the run's state. Nearly always there is one.
@@ -62,11 +62,9 @@ pub(super) struct Woken {
 impl Woken {
     pub(super) fn wake(self) {
         if let Some((_, waker)) = self.first {
-            waker.wake();
+            wake_one(waker);
         }
-        for (_, waker) in self.others {
-            waker.wake();
-        }
+        wake(self.others);
     }
 }
 

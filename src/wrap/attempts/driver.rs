@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Plan;
 use super::spent::Spent;
-use crate::error::{DisposeError, RunFault, contain, message};
+use crate::error::{DisposeError, RunFault, chain, contain, message};
 use crate::request::StartRequest;
 use crate::result::Outcome;
 use crate::run::{HeldByTask, Intercepted, Run};
@@ -101,7 +101,7 @@ impl<P: Plan> Driver<P> {
         if let Some(run) = current.take()
             && let Err(error) = dispose(run).await
         {
-            tracing::error!(run_id = %self.request.run_id(), error = &error as &dyn std::error::Error, "a failed child was not disposed of");
+            tracing::error!(run_id = %self.request.run_id(), error = chain(&error), "a failed child was not disposed of");
             if disposal.is_ok() {
                 *disposal = Err(error);
             }
@@ -168,7 +168,7 @@ impl<P: Plan> Driver<P> {
                 }
             },
             Ok(Err(error)) => {
-                tracing::warn!(%run_id, attempt = self.attempt, error = &error as &dyn std::error::Error, "a child did not start");
+                tracing::warn!(%run_id, attempt = self.attempt, error = chain(&error), "a child did not start");
                 if self.plan.again_after_error(&error) { Ok(None) } else { Err(GivenUp) }
             }
             Err(payload) => {

@@ -43,6 +43,10 @@ impl<P: Provider> Provider for Metered<P> {
     fn content(&self) -> ContentKinds {
         self.inner.content()
     }
+
+    fn sees_conversation(&self) -> bool {
+        self.inner.sees_conversation()
+    }
 }
 
 /// A run that can do what the run inside it can.
