@@ -498,7 +498,9 @@ struct Closed {
 
 impl Closed {
     fn wake(self) {
-        drop(self.watches);
+        if let Err(message) = contain(|| drop(self.watches)) {
+            tracing::error!(message, "a caller's token panicked while it was let go of");
+        }
         wake(self.watchers);
         wake(self.readers);
         self.waiters.wake();

@@ -4,7 +4,7 @@ use std::task::{Poll, Waker};
 
 use tokio::time::Instant;
 
-use super::{RunCell, State, wake};
+use super::{RunCell, State, wake, wake_one};
 use crate::content::ContentBlock;
 use crate::error::SteerError;
 use crate::run::Updates;
@@ -119,7 +119,7 @@ impl RunCell {
             state.traffic().messages.accept(inbox, content)
         };
         if let Some(reader) = reader {
-            reader.wake();
+            wake_one(reader);
         }
         Ok(())
     }
