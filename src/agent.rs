@@ -32,10 +32,10 @@ mod session;
 mod tool;
 mod turn_options;
 
-pub use builder::{Agent, AgentBuilder};
-pub use capture::OutputContract;
+pub use crate::capture::OutputContract;
 #[cfg(feature = "jsonschema")]
-pub use capture::UnusableSchema;
+pub use crate::capture::UnusableSchema;
+pub use builder::{Agent, AgentBuilder};
 pub use inbox::{Inbox, InboxClosed};
 pub use ledger::UsageLedger;
 pub use limits::Limits;

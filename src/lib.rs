@@ -88,6 +88,7 @@
 pub mod acp;
 pub mod agent;
 mod capability;
+mod capture;
 mod content;
 mod erased;
 mod error;

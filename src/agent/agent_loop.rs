@@ -12,7 +12,6 @@ use uuid::Uuid;
 use self::reply::{Reply, ReplyEnd};
 use super::activity::Activity;
 use super::builder::Agent;
-use super::capture::{Delivery, Verdict};
 use super::limits::Limits;
 use super::model::{FinishReason, ModelError, ModelRequest, ResponseFormat, ToolChoice};
 use super::outcome::TurnOutcome;
@@ -22,6 +21,7 @@ use super::session::{
 };
 use super::tool::ToolOutput;
 use super::turn_options::TurnOptions;
+use crate::capture::{Delivery, Verdict};
 use crate::content::{ContentBlock, Output};
 use crate::stop_reason::StopReason;
 use crate::update::Update;
@@ -222,7 +222,7 @@ impl Turn<'_> {
             // What is waiting comes first; the value is asked for after it.
             return Next::Step;
         } else {
-            self.delivery.after_prose(self.agent.capture.as_ref())
+            self.delivery.after_prose(self.agent.capture.as_ref().map(|capture| capture.name.as_str()))
         };
         match verdict {
             Verdict::Delivered => done,
