@@ -1,15 +1,19 @@
 //! A parent hands "read this file and report" to an in-process child, while a child of another kind works beside it.
 //!
-//! `cargo run --example quickstart [FILE]`; without a file it reads the repository's Cargo.toml.
+//! `cargo run --example quickstart [FILE]`; without a file it reads the repository's Cargo.toml. With `--features genai`
+//! it takes the model that `SUBAGENT_MODEL` names, at `SUBAGENT_BASE_URL` and with `SUBAGENT_API_KEY` if they are set.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
+mod common;
+
 use std::error::Error;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures::StreamExt;
 use serde_json::json;
-use subagent::agent::{Message, ModelRequest, ToolSet, tool_fn};
+use subagent::agent::{Message, Model, ModelRequest, ToolSet, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{Event, Parent, Request, RunInfo, Spawn, Subagents, Updates, provider_fn};
 
@@ -20,17 +24,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let path = file.display().to_string();
 
     // The model is scripted, so that this runs without a key; the tool that it calls is real.
-    let model = ScriptedModel::new()
+    let scripted = ScriptedModel::new()
         .reply(ScriptedReply::new().text("Let me look.").tool_call("1", "inspect", json!({ "path": path })))
         .reply_with(|request| ScriptedReply::new().text(format!("I read it: {}", last_result(request))));
-    let inspect =
-        tool_fn("inspect", "Reads a text file.", json!({"type": "object"}), async |arguments, _| {
+    let model: Arc<dyn Model> = common::real_model()?.unwrap_or_else(|| Arc::new(scripted));
+    let inspect = tool_fn(
+        "inspect",
+        "Reads a text file.",
+        json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        async |arguments, _| {
             let path = arguments["path"].as_str().ok_or("`path` must be a string")?;
             let text =
                 std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
             let first = text.lines().next().unwrap_or_default();
             Ok::<_, String>(format!("{} lines, the first is {first:?}", text.lines().count()))
-        });
+        },
+    );
 
     let subagents = Subagents::new();
     let _events = subagents.subscribe(|event| match event {

@@ -43,6 +43,8 @@ pub use model::{
     FinishReason, Message, Model, ModelError, ModelErrorSource, ModelEvent, ModelRequest, ModelStream,
     ResponseFormat, ToolChoice,
 };
+#[cfg(feature = "genai")]
+pub use model::{GenaiModel, GenaiModelBuilder, GenaiSetupError};
 pub use outcome::TurnOutcome;
 pub use output_rule::{is_empty_message, output_of};
 pub use session::{

@@ -1,6 +1,7 @@
 //! Stand-ins for what costs money or cannot be foreseen: for the tests of those who build on this crate.
 
 pub mod conformance;
+pub mod model_conformance;
 mod script;
 mod scripted_model;
 mod scripted_provider;

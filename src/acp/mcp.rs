@@ -67,8 +67,7 @@ impl Served {
     /// What the request asks for; `None` where that is nothing. No port is open yet.
     pub(super) fn of(serving: &Serving, request: &mut StartRequest) -> Result<Option<Arc<Self>>, StartError> {
         let Some(schema) = request.take::<OutputSchema>() else { return Ok(None) };
-        let contract =
-            OutputContract::of_request(&schema, request.output_check(), serving.validate_schemas)?;
+        let contract = OutputContract::of_request(&schema, request.output_check(), serving.validate_schemas)?;
         let offered = Offered::new(Some(Capture::new(contract, serving.retries)));
         Ok(Some(Arc::new(Self {
             token: Token::new(),

@@ -2,12 +2,16 @@
 
 mod error;
 mod event;
+#[cfg(feature = "genai")]
+mod genai_model;
 mod message;
 mod request;
 mod stream;
 
 pub use error::{ModelError, ModelErrorSource};
 pub use event::{FinishReason, ModelEvent};
+#[cfg(feature = "genai")]
+pub use genai_model::{GenaiModel, GenaiModelBuilder, GenaiSetupError};
 pub use message::Message;
 pub use request::{ModelRequest, ResponseFormat, ToolChoice};
 pub use stream::ModelStream;
@@ -36,6 +40,8 @@ use crate::content::ContentKinds;
 /// - **Limits.** The request's output-token cap and response format reach the vendor, or the call is a
 ///   [bad request](ModelError::BadRequest): nothing in a request is ignored.
 /// - A step may run twice after a crash, so a call must not depend on the calls before it.
+///
+/// [`testing::model_conformance`](crate::testing::model_conformance) checks an implementation against it.
 pub trait Model: Send + Sync + 'static {
     /// The name by which usage and sessions know the model.
     fn name(&self) -> &str;

@@ -31,6 +31,12 @@ impl Delivery {
         self.value.take()
     }
 
+    /// Whether the value is there.
+    #[cfg(feature = "acp-mcp")]
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.value.is_some()
+    }
+
     /// New work came in: the value is asked for again when that is done.
     pub(crate) fn steered(&mut self) {
         self.asked = false;

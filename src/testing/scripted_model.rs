@@ -155,7 +155,8 @@ impl Model for ScriptedModel {
 
 /// What a [`ScriptedModel`] does in one call, in the order of the method calls.
 ///
-/// Unless it says otherwise a reply finishes at its end: for tool calls where it has some, else because it is done.
+/// A reply that does not end in [`finish`](Self::finish), [`error`](Self::error) or [`cut`](Self::cut) finishes at its
+/// end: for tool calls where it has some, else because it is done.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply(Vec<Beat>);
 
@@ -258,7 +259,9 @@ impl ScriptedReply {
         let calls = self.0.iter().any(|beat| matches!(beat, Beat::Event(ModelEvent::ToolCall { .. })));
         let reason = if calls { FinishReason::ToolCalls } else { FinishReason::Stop };
         let mut beats = VecDeque::from(self.0);
-        beats.push_back(Beat::Event(ModelEvent::Finish(reason)));
+        if !matches!(beats.back(), Some(Beat::Event(ModelEvent::Finish(_)) | Beat::Fail(_))) {
+            beats.push_back(Beat::Event(ModelEvent::Finish(reason)));
+        }
         ModelStream::new(stream::unfold(beats, |mut beats| async move {
             loop {
                 let event = match beats.pop_front()? {

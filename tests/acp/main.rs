@@ -4,10 +4,12 @@
 //! agents is left: no process, no zombie, no open pipe.
 
 #![cfg(all(feature = "acp", target_os = "linux"))]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
 mod cancel;
 mod ending;
 mod environment;
+mod framing;
 mod permissions;
 mod resume;
 mod scene;

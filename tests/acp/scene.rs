@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Short enough for a test that has to wait it out.
 pub(crate) const SOON: Duration = Duration::from_millis(200);
+
+/// Of the next scene of this process.
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// A directory and a registry, the agents that are started in them, and the check that nothing of them is left.
 pub(crate) struct Scene {
@@ -34,8 +38,7 @@ impl Scene {
         if !can_run() {
             return None;
         }
-        static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("subagent-acp-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().canonicalize().unwrap().join(name);
         std::fs::create_dir(&directory).unwrap();

@@ -169,6 +169,9 @@ class Turn:
         elif verb == "flood":
             for number in range(int(rest)):
                 self.say("x" * 100)
+        elif verb == "flood-of-kinds":
+            for number in range(int(rest)):
+                self.update("telepathy", of="x" * 1000)
         elif verb == "raw":
             raw(rest.encode() + END)
         elif verb == "usage":
@@ -228,6 +231,9 @@ class Turn:
             raw(json.dumps({"jsonrpc": "2.0", "id": self.request["id"],
                             "result": {"stopReason": "end_turn"}}).encode())
             os._exit(0)
+        elif verb == "kill-wrapper":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
         elif verb == "kill":
             os.kill(os.getpid(), int(rest))
         elif verb == "close-stdout":

@@ -123,6 +123,7 @@ async fn a_start_that_is_dropped_leaves_nothing() {
 async fn a_handshake_that_fails_is_an_error_once_everything_is_reaped() {
     for (option, code, words) in [
         ("exit=3", "GONE", "status 3"),
+        ("exit-after=initialize:5", "GONE", "status 5"),
         ("exit-after=session/new:4", "GONE", "status 4"),
         ("no-session-id", "MALFORMED", "no session id"),
         ("version=2", "PROTOCOL_VERSION", "version 2"),
@@ -140,11 +141,14 @@ async fn a_handshake_that_fails_is_an_error_once_everything_is_reaped() {
 
 #[tokio::test]
 async fn an_agent_that_never_answers_is_ended_at_the_limit_for_the_whole_start() {
-    let Some(scene) = Scene::new() else { return };
-    let agent = scene.agent(&["stderr=still thinking", "silent-on=session/new"]);
-    let error = scene.refused(agent.start_limit(Duration::from_secs(2))).await;
-    assert_eq!(error.code(), "DEADLINE");
-    assert!(error.to_string().contains("python3") && error.to_string().contains("still thinking"), "{error}");
+    for option in ["silent", "silent-on=session/new"] {
+        let Some(scene) = Scene::new() else { return };
+        let agent = scene.agent(&["stderr=still thinking", option]);
+        let error = scene.refused(agent.start_limit(Duration::from_secs(2))).await;
+        assert_eq!(error.code(), "DEADLINE");
+        let text = error.to_string();
+        assert!(text.contains("python3") && text.contains("still thinking"), "{text}");
+    }
 }
 
 #[tokio::test]

@@ -77,7 +77,9 @@ pub fn run_mcp_relay() -> io::Result<()> {
         let missing = || {
             io::Error::new(
                 io::ErrorKind::NotFound,
-                format!("{name} is not set: this program is started by agents that a `subagent` provider serves"),
+                format!(
+                    "{name} is not set: this program is started by agents that a `subagent` provider serves"
+                ),
             )
         };
         std::env::var_os(name).and_then(|value: OsString| value.into_string().ok()).ok_or_else(missing)
