@@ -62,6 +62,7 @@ impl<Steer: Presence, Output: Presence> Declares for Acp<Steer, Output> {
     note = "build the provider with `Acp::builder(…).structured()` (feature `acp-mcp`), or leave `OutputSchema` out of \
             the request"
 )]
+#[expect(unnameable_types, reason = "a condition that is only for the compiler to explain")]
 pub trait ServesOutput: Presence {}
 
 impl ServesOutput for Present {}

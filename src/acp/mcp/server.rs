@@ -38,7 +38,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let output = self.0.call(&request.name, arguments).await;
-        Ok(result(output).into())
+        Ok(result(&output).into())
     }
 }
 
@@ -50,7 +50,7 @@ fn tool(definition: ToolDefinition) -> Tool {
     Tool::new(definition.name, definition.description, schema)
 }
 
-fn result(output: ToolOutput) -> CallToolResult {
+fn result(output: &ToolOutput) -> CallToolResult {
     let content = output.content.iter().map(block).collect();
     if output.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
