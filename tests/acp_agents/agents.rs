@@ -77,6 +77,13 @@ impl RealAgent {
         eventually(|| std::fs::read_to_string(&log).ok()?.contains(word).then_some(())).await;
     }
 
+    /// The model was sent this, in whatever place.
+    #[track_caller]
+    pub(crate) fn model_was_told(&self, words: &str) {
+        let requests = std::fs::read_to_string(self.path("requests")).unwrap();
+        assert!(requests.contains(words), "{}: the model was not told {words:?}", self.name);
+    }
+
     /// Kills the agent's own process, the one that was started last.
     pub(crate) fn kill_leader(&self) {
         let agents = std::fs::read_to_string(self.path("agents")).unwrap();
@@ -116,7 +123,7 @@ pub(crate) async fn with(name: &'static str, test: impl AsyncFn(&RealAgent)) {
 }
 
 #[track_caller]
-pub(crate) fn assert_completed(agent: &RealAgent, said: &SubagentResult, text: &str) {
+pub(crate) fn assert_completed<O>(agent: &RealAgent, said: &SubagentResult<O>, text: &str) {
     assert_eq!(said.stop_reason(), &StopReason::Completed, "{}: {said:?}", agent.name);
     assert!(said.text().contains(text), "{}: {}", agent.name, said.text());
 }

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use subagent::acp::{Acp, AcpBuilder, AcpStartError, PermissionPolicy};
+use subagent::acp::{Acp, AcpBuilder, AcpStartError, McpRelay, PermissionPolicy};
 use subagent::{Absent, Present, Registration, Request, StopReason, SubagentResult, Typed};
 
 use super::answers::{Place, Report, Verdict};
@@ -84,7 +84,7 @@ async fn too_many_values_that_do_not_fit_end_the_turn() {
     assert!(said.diagnostic().unwrap().starts_with("the result did not fit, 3 times"), "{said:?}");
     assert!(said.text().starts_with("Here."), "the prose is kept: {}", said.text());
     assert!(said.text().contains("not taken any more"), "{}", said.text());
-    assert_eq!(said.structured().unwrap_err().code(), "NOT_COMPLETED");
+    assert_eq!(said.structured().unwrap_err().code(), "INCOMPLETE");
 }
 
 #[tokio::test]
@@ -179,4 +179,30 @@ async fn only_the_capture_tool_is_permitted_without_asking() {
     let run = patiently(provider.start(Request::new(script).output::<Vec<u8>>())).await.unwrap();
     let said = patiently(run.collect()).await.into_result().unwrap();
     assert!(said.text().starts_with("[option 0][option 1][option 1]"), "{}", said.text());
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_no_http_is_served_by_the_relay() {
+    let Some(scene) = Scene::new() else { return };
+    let relay = McpRelay::new(env!("CARGO_BIN_EXE_subagent-mcp-relay"));
+    let provider = register(&scene, scene.agent(&[]).relay(relay).structured());
+    let script = scene.fill("servers {}/served\ndeliver {\"result\": \"seven\"}\ndeliver {\"result\": [7]}");
+    let run = patiently(provider.start(Request::new(script).output::<Vec<u8>>())).await.unwrap();
+    let servers: Value = serde_json::from_str(&scene.appears("served").await).unwrap();
+    assert_eq!(servers[0].get("type"), None, "that is how the protocol writes a server over stdio");
+    assert_eq!(servers[0]["args"], json!([]), "the token is no argument");
+    let result = patiently(run.collect()).await;
+    result.disposal.unwrap();
+    let said = result.result.unwrap();
+    assert!(said.text().starts_with("[ERROR The result does not fit"), "{}", said.text());
+    assert_eq!(said.structured().unwrap(), [7]);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn the_relay_says_what_it_lacks() {
+    let said = std::process::Command::new(env!("CARGO_BIN_EXE_subagent-mcp-relay")).output().unwrap();
+    assert!(!said.status.success());
+    let told = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(told.contains("SUBAGENT_MCP_RELAY_ADDRESS is not set"), "{told}");
 }

@@ -1,11 +1,15 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use subagent::acp::AcpRun;
+use subagent::acp::{AcpRun, McpRelay};
 use subagent::{Live, Request, Typed};
+use tracing::field::Field;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Metadata, Subscriber};
 
-use super::delivery::typed;
+use super::delivery::{register, typed};
 use super::scene::{Scene, eventually, patiently};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
@@ -60,6 +64,8 @@ async fn asked(port: u16, headers: &[(&str, &str)], body: &str) -> (u16, String)
 #[tokio::test]
 async fn only_the_child_gets_through_and_nothing_leaks() {
     let Some(scene) = Scene::new() else { return };
+    let log = Log::default();
+    let guard = tracing::subscriber::set_default(log.clone());
     let (one, other) = (Served::start(&scene, "one").await, Served::start(&scene, "other").await);
     assert_ne!(one.token, other.token);
     assert_ne!(one.port, other.port);
@@ -92,6 +98,10 @@ async fn only_the_child_gets_through_and_nothing_leaks() {
         assert_eq!(answered, status, "{case}: {answer}");
         assert!(!answer.contains(&one.token) && !answer.contains("deliver_result"), "{case}: {answer}");
     }
+    drop(guard);
+    let log = log.0.lock().unwrap().join("\n");
+    assert_eq!(log.matches("MCP endpoint was refused").count(), 10, "{log}");
+    assert!(!log.contains(&one.token) && !log.contains(&other.token), "{log}");
     let (status, answer) = asked(one.port, &[("Host", &host), ("Authorization", &own)], LIST).await;
     assert_eq!(status, 200, "{answer}");
     assert!(answer.contains("deliver_result"), "{answer}");
@@ -159,4 +169,51 @@ async fn the_token_is_not_in_what_is_shown() {
     let result = patiently(run.collect()).await.into_result().unwrap();
     let shown = format!("{result:?}");
     assert!(shown.contains("[hidden]") && !shown.contains(token), "{shown}");
+}
+
+#[tokio::test]
+async fn the_relays_endpoint_asks_for_the_token_too() {
+    let Some(scene) = Scene::new() else { return };
+    let relay = McpRelay::new(env!("CARGO_BIN_EXE_subagent-mcp-relay"));
+    let provider = register(&scene, scene.agent(&[]).relay(relay).structured());
+    let script = scene.fill("servers {}/served\nwait-file {}/go-on\ndeliver {\"result\": [1]}");
+    let run = patiently(provider.start(Request::new(script).output::<Vec<u8>>())).await.unwrap();
+    let servers: Value = serde_json::from_str(&scene.appears("served").await).unwrap();
+    let address = servers[0]["env"][0]["value"].as_str().unwrap().to_owned();
+    let answer = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        drop(stream.write_all(format!("not-the-token\n{LIST}\n").as_bytes()));
+        let mut answer = Vec::new();
+        drop(stream.read_to_end(&mut answer));
+        answer
+    });
+    assert_eq!(patiently(answer).await.unwrap(), b"");
+    std::fs::write(scene.path("go-on"), "").unwrap();
+    assert_eq!(patiently(run.collect()).await.into_result().unwrap().structured().unwrap(), [1]);
+}
+
+/// All that is logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // Our own words: what the HTTP crates trace is theirs.
+        metadata.target().starts_with("subagent")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut told = String::new();
+        event.record(&mut |_: &Field, value: &dyn std::fmt::Debug| told += &format!("{value:?} "));
+        self.0.lock().unwrap().push(told);
+    }
 }
