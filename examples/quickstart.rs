@@ -2,10 +2,14 @@
 //!
 //! `cargo run --example quickstart [FILE]`; without a file it reads the repository's Cargo.toml. With `--features genai`
 //! it takes the model that `SUBAGENT_MODEL` names, at `SUBAGENT_BASE_URL` and with `SUBAGENT_API_KEY` if they are set.
+//! With `--features acp` it also drives a child in a process of its own.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 mod common;
+#[cfg(feature = "acp")]
+#[path = "common/own_process.rs"]
+mod own_process;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -19,6 +23,10 @@ use subagent::{Event, Parent, Request, RunInfo, Spawn, Subagents, Updates, provi
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    #[cfg(feature = "acp")]
+    if own_process::is_asked_for() {
+        return own_process::serve().await;
+    }
     let default = || concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
     let file = std::env::args_os().nth(1).map_or_else(default, PathBuf::from);
     let path = file.display().to_string();
@@ -69,6 +77,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (reader, crier) = tokio::join!(reader.collect(), crier.collect());
     println!("result   reader: {}", reader.into_result()?.text());
     println!("result   crier:  {}", crier.into_result()?.text());
+
+    #[cfg(feature = "acp")]
+    own_process::drive(&subagents, &parent).await?;
 
     // By name a capability is checked at run time, and refused before any child exists.
     match subagents.start("shout", Request::new("Whisper").persona("You whisper.")).await {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use declare::{Capabilities, CapabilityEntry, Declares};
+pub(crate) use declare::{assert_namespaced, check_value};
 pub use depth_limit::DepthLimit;
 pub(crate) use kind::decode;
 pub use kind::{
@@ -55,8 +56,13 @@ pub use tool_filter::{ToolFilter, UnusableFilter};
 /// let request = Request::new("Render the scene").with::<GpuQuota>(30);
 /// ```
 pub trait Capability: Send + Sync + 'static {
-    /// The capability's name in a request's JSON form and in errors. Namespace your own: `"acme/gpu-quota"`.
+    /// The capability's name in a request's JSON form and in errors. Namespace your own, as in `"acme/gpu-quota"`: a
+    /// name without a namespace is kept for the built-in ones, and does not build where it is declared or asked for.
     const NAME: &'static str;
+
+    /// Whether it is one of this crate's own, whose names have no namespace.
+    #[doc(hidden)]
+    const BUILT_IN: bool = false;
 
     /// What the caller asks for.
     type Value: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
@@ -71,11 +77,28 @@ pub trait Capability: Send + Sync + 'static {
 /// A provider supports the start-time capability `C`.
 ///
 /// Written by [`supports!`](crate::supports), together with its run-time twin [`Declares`].
+///
+/// A function that is generic over the provider asks for what it needs. Structured output is bound without its type:
+///
+/// ```
+/// use subagent::{DepthLimit, OutputSchema, Provider, ProviderHandle, Request, Supports};
+///
+/// # #[cfg(feature = "typed-output")]
+/// async fn count<P>(provider: &ProviderHandle<P>) -> Option<u32>
+/// where
+///     P: Provider + Supports<OutputSchema> + Supports<DepthLimit>,
+/// {
+///     let request = Request::new("How many files are there?").max_depth(2).output::<u32>();
+///     let settled = provider.start(request).await.ok()?.settle().await;
+///     settled.structured().ok()
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "provider `{Self}` does not support the start-time capability `{C}`",
     label = "`{Self}` does not support `{C}`",
     note = "start this request on a provider that supports `{C}`, or leave it out of the request",
     note = "a wrapper that forwards supports what the provider inside it does",
-    note = "a provider of your own says what it supports with `subagent::supports!`"
+    note = "a provider of your own says what it supports with `subagent::supports!`",
+    note = "a bound on structured output names no type: `Supports<OutputSchema>` stands for every one"
 )]
 pub trait Supports<C> {}

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+#[doc(inline)]
+pub use crate::update::Update;
+
 use crate::content::Output;
 use crate::id::{AgentId, RunId, SessionId};
 use crate::stop_reason::StopReason;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The id of one run, unique and never reused: a UUID, version 7 unless the caller chose another.
+/// The id of one run: a UUID, version 7 unless the caller chose another. One that is made here is unique; one that the
+/// caller chooses is refused only where a live run has it.
 ///
 /// ```
 /// let id = subagent::RunId::new();
@@ -63,6 +64,14 @@ impl FromStr for RunId {
 #[error("a run id is a UUID, for example 0198c5d2-7a4e-7c1f-9b3a-2f6d1e8c4b5a")]
 #[non_exhaustive]
 pub struct InvalidRunId;
+
+impl InvalidRunId {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "INVALID_RUN_ID"
+    }
+}
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {

@@ -52,6 +52,11 @@
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
 //!
+//! The rest is in the modules: [`capability`] what a request may ask for, [`run`] the futures and streams of a run,
+//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back, validate and trace, [`testing`]
+//! stand-ins and conformance suites. Whatever is in [`capability`], [`content`], [`error`], [`event`], [`id`],
+//! [`provider`], [`registry`], [`request`], [`result`] and [`run`] can also be imported from the root.
+//!
 //! # Which provider supports what
 //!
 #![doc = include_str!("capability/table.md")]
@@ -88,22 +93,22 @@
 #[cfg(feature = "acp")]
 pub mod acp;
 pub mod agent;
-mod capability;
+pub mod capability;
 mod capture;
-mod content;
+pub mod content;
 mod erased;
-mod error;
-mod event;
+pub mod error;
+pub mod event;
 mod fork;
-mod id;
+pub mod id;
 mod in_process;
 mod parent;
-mod provider;
+pub mod provider;
 mod provider_fn;
-mod registry;
-mod request;
-mod result;
-mod run;
+pub mod registry;
+pub mod request;
+pub mod result;
+pub mod run;
 mod spawn;
 mod stop_reason;
 mod sync;
@@ -112,6 +117,25 @@ mod update;
 mod usage;
 pub mod wrap;
 
+#[doc(inline)]
+pub use content::ContentBlock;
+#[doc(inline)]
+pub use event::{Event, Update};
+pub use parent::Parent;
+#[doc(inline)]
+pub use provider::{Fork, Provider, Spawn, provider_fn, steerable_provider_fn};
+#[doc(inline)]
+pub use registry::{ProviderHandle, Registration, Subagents};
+#[doc(inline)]
+pub use request::{Request, StartRequest};
+#[doc(inline)]
+pub use result::{Outcome, StopReason, SubagentResult};
+#[doc(inline)]
+pub use run::{FollowUp, Live, Resumable, Run, Settled, Settlement, Steerable};
+
+// The documentation shows these in their modules, so that this page shows what most programs need; a program may
+// import them from here all the same.
+#[doc(hidden)]
 pub use capability::{
     AnyOutput, Capabilities, Capability, CapabilityEntry, CapabilityKind, CapabilityNames, CapabilitySet,
     Declares, DepthLimit, ModelChoice, NoOutput, NoOutputYet, NoPersona, NoPersonaYet, NotASchema,
@@ -119,39 +143,34 @@ pub use capability::{
     SatisfiedBy, Schema, SomePersona, StepLimit, StructuredOutput, Supports, ToolFilter, Typed, Unchecked,
     UnusableFilter,
 };
+#[doc(hidden)]
 pub use content::{
-    AudioContent, ContentBlock, ContentKind, ContentKinds, EmbeddedResource, ImageContent, Output,
-    ProviderBlock, ProviderContent, ResourceContents, ResourceLink, SnapshotError, TextContent,
+    AudioContent, ContentKind, ContentKinds, EmbeddedResource, ImageContent, Output, ProviderBlock,
+    ProviderContent, ResourceContents, ResourceLink, SnapshotError, TextContent,
 };
-pub use erased::AnyRun;
+#[doc(hidden)]
 pub use error::{
     BoxError, DisposeError, NoProvider, RegisterError, ResumeError, RunFault, StartError, SteerError,
     StructuredError,
 };
-pub use event::{Event, RunEnded, RunInfo, RunStarted};
-pub use fork::{Fork, ForkBuilder};
-pub use id::{AgentId, InvalidRunId, RunId, SessionId};
-pub use in_process::{AgentRun, ChildSetupError};
-pub use parent::{Parent, ParentLog};
-pub use provider::Provider;
-pub use provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
-pub use registry::{
-    AnyProviderHandle, ProviderHandle, Registration, RunControl, RunState, Subagents, SubagentsBuilder,
-    Subscription,
-};
-pub use request::{MismatchedCapabilities, Prompt, Request, StartRequest};
-pub use result::{Outcome, SubagentResult};
-pub use run::{
-    Absent, CancelCause, Cancellation, Collected, Dispose, FollowUp, Inbox, InboxSender, Intercepted,
-    IsPresent, Live, Missed, Presence, Present, Progress, Resumable, Resume, Run, Settled, Settlement, Start,
-    Steer, Steerable, Updates,
-};
 #[doc(hidden)]
-pub use run::{KeepsResumable, KeepsSteerable, ResumedWhileLive, SteeredOnceSettled};
-pub use spawn::{Spawn, SpawnBuilder};
-pub use stop_reason::StopReason;
-pub use update::Update;
-pub use usage::{ModelUsage, Usage};
+pub use event::{RunEnded, RunInfo, RunStarted};
+#[doc(hidden)]
+pub use id::{AgentId, InvalidRunId, RunId, SessionId};
+#[doc(hidden)]
+pub use provider::{AgentRun, ChildContext, ChildSetupError, FnRun, ForkBuilder, ProviderFn, SpawnBuilder};
+#[doc(hidden)]
+pub use registry::{AnyProviderHandle, RunControl, RunState, SubagentsBuilder, Subscription};
+#[doc(hidden)]
+pub use request::{MismatchedCapabilities, ParentLog, Prompt};
+#[doc(hidden)]
+pub use result::{ModelUsage, Usage};
+#[doc(hidden)]
+pub use run::{
+    Absent, AnyRun, CancelCause, Cancellation, Collected, Dispose, Inbox, InboxSender, Intercepted,
+    IsPresent, KeepsResumable, KeepsSteerable, Missed, Presence, Present, Progress, Resume, ResumedWhileLive,
+    Start, Steer, SteeredOnceSettled, Updates,
+};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

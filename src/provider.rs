@@ -9,6 +9,15 @@ use crate::error::StartError;
 use crate::request::StartRequest;
 use crate::run::{Run, Settlement};
 
+#[doc(inline)]
+pub use crate::fork::{Fork, ForkBuilder};
+#[doc(inline)]
+pub use crate::in_process::{AgentRun, ChildSetupError};
+#[doc(inline)]
+pub use crate::provider_fn::{ChildContext, FnRun, ProviderFn, provider_fn, steerable_provider_fn};
+#[doc(inline)]
+pub use crate::spawn::{Spawn, SpawnBuilder};
+
 /// One transport for running a child. Several coexist, each registered under a unique name.
 ///
 /// # Implementing
@@ -21,6 +30,9 @@ use crate::run::{Run, Settlement};
 /// - Watch [`StartRequest::cancellation`]: it also tells that the start itself is no longer wanted.
 ///
 /// [`provider_fn`](crate::provider_fn) makes a provider from an async closure.
+///
+/// The trait is not for `dyn`: providers of several types are held by name, in [`Subagents`](crate::Subagents), or as a
+/// list of [`AnyProviderHandle`](crate::AnyProviderHandle), never as `Vec<Box<dyn Provider>>` (E0191, E0038).
 ///
 /// ```
 /// use subagent::{DisposeError, Provider, Run, Settlement, StartError, StartRequest};

@@ -2,7 +2,9 @@
 
 mod builder;
 mod control;
+mod entries;
 mod entry;
+mod gate;
 mod handle;
 mod hub;
 mod listeners;

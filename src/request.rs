@@ -16,9 +16,12 @@ pub use json::MismatchedCapabilities;
 pub use start_request::StartRequest;
 pub(crate) use values::Values;
 
+#[doc(inline)]
+pub use crate::parent::ParentLog;
+
 use crate::capability::{
     Capability, CapabilitySet, DepthLimit, ModelChoice, NoOutputYet, NoPersonaYet, OutputSchema,
-    OutputTokenLimit, Persona, Plain, Schema, StepLimit, ToolFilter, Unchecked,
+    OutputTokenLimit, Persona, Plain, Schema, StepLimit, ToolFilter, Unchecked, assert_namespaced,
 };
 use crate::content::ContentBlock;
 use crate::id::RunId;
@@ -57,7 +60,8 @@ pub(crate) struct RequestBody {
 }
 
 impl Request {
-    /// A request with this prompt: text, one content block, or several.
+    /// A request with this prompt: text, one content block, or several. One that holds nothing but blank text is
+    /// refused when it is started.
     pub fn new(prompt: impl Into<Prompt>) -> Self {
         Self::from_body(RequestBody { prompt: prompt.into().0, ..RequestBody::default() })
     }
@@ -105,6 +109,7 @@ impl<Caps: CapabilitySet> Request<Caps> {
 
     /// Asks for the start-time capability `C`. Asked for twice, the two values narrow each other.
     pub fn with<C: Capability<Kind = Plain>>(self, value: C::Value) -> Request<Caps::With<C>> {
+        const { assert_namespaced::<C>() }
         self.ask::<C>(value)
     }
 
@@ -142,6 +147,9 @@ impl<Caps: CapabilitySet> Request<Caps> {
     }
 
     /// Asks for structured output of type `T`; [`Settled::structured`](crate::Settled::structured) returns it.
+    ///
+    /// How the child delivers it is its provider's matter. The model of a [`Spawn`](crate::Spawn) or
+    /// [`Fork`](crate::Fork) child calls a tool named `deliver_result`, unless it has a response format of its own.
     #[cfg(feature = "typed-output")]
     pub fn output<T>(self) -> Request<Caps::With<OutputSchema<T>>>
     where

@@ -7,11 +7,14 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+#[doc(inline)]
+pub use crate::stop_reason::StopReason;
+#[doc(inline)]
+pub use crate::usage::{ModelUsage, Usage};
+
 use crate::capability::{NoOutput, StructuredOutput, decode};
 use crate::content::{ContentBlock, Output};
 use crate::error::StructuredError;
-use crate::stop_reason::StopReason;
-use crate::usage::Usage;
 
 /// How a child ended, as its provider tells the seam.
 ///

@@ -33,6 +33,7 @@ pub use inbox::{Inbox, InboxSender};
 pub use live::Live;
 pub use presence::{Absent, IsPresent, Presence, Present};
 pub use progress::Progress;
+#[doc(hidden)]
 pub use promise::{KeepsResumable, KeepsSteerable};
 pub use resume::Resume;
 pub use settled::Settled;
@@ -41,4 +42,8 @@ pub use start::Start;
 pub(crate) use start::{first_uncarried, start_run};
 pub use steer::Steer;
 pub use updates::{Missed, Updates};
+#[doc(hidden)]
 pub use wrong_state::{ResumedWhileLive, SteeredOnceSettled};
+
+#[doc(inline)]
+pub use crate::erased::AnyRun;

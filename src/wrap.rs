@@ -28,12 +28,15 @@
 //! ```
 //!
 //! A wrapper of your own does it the same way: [`StartRequest::attempt`](crate::StartRequest::attempt) and
-//! [`narrow`](crate::StartRequest::narrow) for what goes in, [`Settlement::map`](crate::Settlement::map) and
-//! [`intercept`](crate::Settlement::intercept) for what comes out.
+//! [`narrow`](crate::StartRequest::narrow) for what goes in; [`MappedRun`] for what comes out of a run and its
+//! follow-ups, or [`Settlement::map`](crate::Settlement::map) and [`intercept`](crate::Settlement::intercept) for one
+//! outcome. A run type of its own does its work in [`Run::steer_with`](crate::Run::steer_with) and
+//! [`Run::resume_with`](crate::Run::resume_with), which every message and every follow-up goes through.
 
 mod attempts;
 mod either;
 mod fallback;
+mod mapped;
 mod retry;
 mod traced;
 mod validated;
@@ -41,6 +44,7 @@ mod validated;
 pub use attempts::AttemptRun;
 pub use either::EitherRun;
 pub use fallback::Fallback;
+pub use mapped::MappedRun;
 pub use retry::Retry;
 pub use traced::{Traced, TracedRun};
-pub use validated::{Validated, ValidatedRun};
+pub use validated::Validated;

@@ -86,8 +86,10 @@ fn a_prompt_is_text_or_blocks() {
 
 #[tokio::test]
 async fn a_request_that_asks_for_nothing_is_refused() {
-    let nothing = read(r#"{"prompt": []}"#).unwrap();
-    assert!(matches!(start("chat", nothing).await, Err(StartError::EmptyPrompt)));
+    for nothing in [r#"{"prompt": []}"#, r#"{"prompt": " "}"#] {
+        let nothing = read(nothing).unwrap();
+        assert!(matches!(start("chat", nothing).await, Err(StartError::EmptyPrompt)));
+    }
 }
 
 #[test]
@@ -321,6 +323,56 @@ fn a_value_of_another_capability_of_the_same_name_is_told_apart() {
     let request = Request::new("x").with::<NotGpuQuota>("a lot".into()).erase();
     let Err((error, _)) = request.try_into_typed::<(GpuQuota, ())>() else { panic!("a string is no quota") };
     assert!(matches!(error, MismatchedCapabilities::OtherType { capability: "acme/gpu-quota" }), "{error}");
+}
+
+/// Cannot be read at all.
+#[derive(Clone, serde::Serialize)]
+struct Explosive;
+
+impl<'de> serde::Deserialize<'de> for Explosive {
+    fn deserialize<D: serde::Deserializer<'de>>(_deserializer: D) -> Result<Self, D::Error> {
+        panic!("it went off")
+    }
+}
+
+impl Capability for Explosive {
+    const NAME: &'static str = "acme/explosive";
+    type Value = Self;
+    type Kind = Plain;
+
+    fn narrow(_earlier: Self, later: Self) -> Self {
+        later
+    }
+}
+
+struct Carrier;
+
+subagent::supports!(Carrier: Explosive);
+
+impl subagent::Provider for Carrier {
+    type Run = acme_agents::OneShotRun;
+
+    async fn start(
+        &self,
+        request: subagent::StartRequest,
+        settlement: subagent::Settlement,
+    ) -> Result<Self::Run, StartError> {
+        OneShot.start(request, settlement).await
+    }
+}
+
+#[tokio::test]
+async fn a_value_whose_reading_panics_is_refused_like_any_other() {
+    let read_it = || read(r#"{"prompt": "x", "capabilities": {"acme/explosive": 1}}"#).unwrap();
+    let subagents = Subagents::new();
+    let _registration = subagents.register("carrier", Carrier).unwrap();
+    let error = subagents.start("carrier", read_it()).await.unwrap_err();
+    assert_eq!(error.code(), "INVALID_VALUE");
+    assert!(error.source().unwrap().to_string().contains("it went off"), "{error:?}");
+
+    let Err((error, request)) = read_it().try_into_typed::<(Explosive, ())>() else { panic!("it was read") };
+    assert!(matches!(error, MismatchedCapabilities::Malformed { .. }), "{error}");
+    assert_eq!(request.with::<Explosive>(Explosive).capabilities().count(), 1);
 }
 
 #[test]

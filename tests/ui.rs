@@ -17,6 +17,20 @@ fn proper_use_compiles() {
     trybuild::TestCases::new().pass("ui-tests/pass/*.rs");
 }
 
+#[cfg(feature = "acp")]
+#[test]
+fn misuse_of_a_child_that_is_another_program_does_not_compile() {
+    assert_has_cases("ui-tests/fail-acp");
+    trybuild::TestCases::new().compile_fail("ui-tests/fail-acp/*.rs");
+}
+
+#[cfg(feature = "acp")]
+#[test]
+fn proper_use_of_a_child_that_is_another_program_compiles() {
+    assert_has_cases("ui-tests/pass-acp");
+    trybuild::TestCases::new().pass("ui-tests/pass-acp/*.rs");
+}
+
 /// A folder without cases would pass in silence.
 fn assert_has_cases(folder: &str) {
     let entries = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).read_dir();

@@ -1,4 +1,5 @@
-//! What a user reads who misuses the API: each case in `ui-tests/fail` says in its first lines what the compiler must say.
+//! What a user reads who misuses the API: each case in `ui-tests/fail` and `ui-tests/fail-acp` says in its first lines
+//! what the compiler must say.
 //!
 //! ```text
 //! //! Steering a run whose provider cannot be steered.
@@ -14,8 +15,26 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Where the cases stand; those of a feature have a folder of their own.
+const FOLDERS: &[&str] = &["fail", "fail-acp"];
+
 /// Modules of the crate that a message may name; every other lower-case segment is an internal path.
-const PUBLIC_MODULES: &[&str] = &["testing"];
+const PUBLIC_MODULES: &[&str] = &[
+    "acp",
+    "agent",
+    "capability",
+    "content",
+    "error",
+    "event",
+    "id",
+    "provider",
+    "registry",
+    "request",
+    "result",
+    "run",
+    "testing",
+    "wrap",
+];
 
 /// Words that only somebody who reads the macros' source understands.
 const MACRO_INTERNALS: &[&str] =
@@ -24,7 +43,7 @@ const MACRO_INTERNALS: &[&str] =
 #[test]
 fn every_message_says_what_its_case_expects() {
     let cases = stems("rs");
-    assert!(!cases.is_empty(), "ui-tests/fail holds no case: nothing would be read");
+    assert!(!cases.is_empty(), "the folders hold no case: nothing would be read");
     let complaints: Vec<_> = cases
         .iter()
         .filter_map(|name| {
@@ -38,14 +57,14 @@ fn every_message_says_what_its_case_expects() {
 #[test]
 fn every_case_has_its_message_and_every_message_its_case() {
     let (cases, messages) = (stems("rs"), stems("stderr"));
-    assert!(!cases.is_empty(), "ui-tests/fail holds no case: nothing would be read");
+    assert!(!cases.is_empty(), "the folders hold no case: nothing would be read");
     let alone: Vec<_> = cases.symmetric_difference(&messages).collect();
     assert!(alone.is_empty(), "`.rs` without `.stderr`, or the reverse: {alone:?}");
 }
 
 #[test]
 fn the_compilers_suggestion_for_a_forgotten_bound_compiles() {
-    let message = read("generic_without_bound", "stderr");
+    let message = read("fail/generic_without_bound", "stderr");
     let (_, help) = message
         .split_once("help: consider further restricting type parameter `P`")
         .expect("the compiler suggests a bound");
@@ -54,10 +73,10 @@ fn the_compilers_suggestion_for_a_forgotten_bound_compiles() {
         .find_map(|line| line.split_once(" | "))
         .map(|(number, line)| (number.trim().parse::<usize>().expect("a line number"), line))
         .expect("the suggestion quotes a line");
-    let case = read("generic_without_bound", "rs");
+    let case = read("fail/generic_without_bound", "rs");
     let corrected: Vec<_> =
         case.lines().enumerate().map(|(at, line)| if at + 1 == number { suggested } else { line }).collect();
-    let passing = fs::read_to_string(folder().join("../pass/generic_function.rs")).expect("it can be read");
+    let passing = fs::read_to_string(root().join("pass/generic_function.rs")).expect("it can be read");
     let code = |line: &&str| !line.starts_with("//!");
     let (corrected, passing): (Vec<_>, Vec<_>) =
         (corrected.into_iter().filter(code).collect(), passing.lines().filter(code).collect());
@@ -73,7 +92,7 @@ fn the_readme_quotes_the_compiler() {
         .expect("README.md says where it quotes the compiler");
     let quoted = after.split("```").nth(1).and_then(|block| block.strip_prefix("text\n")).unwrap_or_default();
     assert!(!quoted.is_empty(), "README.md quotes nothing of the compiler's");
-    let message = read("readme", "stderr");
+    let message = read("fail/readme", "stderr");
     // The README shows the head of the message, up to its notes for experts.
     assert!(message.starts_with(quoted), "README.md quotes:\n{quoted}\nthe compiler says:\n{message}");
     assert!(quoted.contains("= note: "), "README.md leaves out the way out:\n{quoted}");
@@ -305,33 +324,45 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first `subagent::module::…` in a headline whose module is not public.
+/// The first `subagent::module::…` in a headline that goes through a module that is not public.
 fn private_path(headline: &str) -> Option<&str> {
     headline.match_indices("subagent::").find_map(|(start, crate_name)| {
-        let rest = &headline[start + crate_name.len()..];
-        let (segment, _) = rest.split_once("::")?;
-        let is_module = segment.starts_with(|first: char| first.is_ascii_lowercase())
-            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let end = start + crate_name.len() + segment.len();
-        (is_module && !PUBLIC_MODULES.contains(&segment)).then(|| &headline[start..end])
+        let mut end = start + crate_name.len();
+        let mut depth = 0;
+        while let Some((segment, _)) = headline[end..].split_once("::") {
+            let is_module = segment.starts_with(|first: char| first.is_ascii_lowercase())
+                && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !is_module {
+                return None;
+            }
+            end += segment.len();
+            if depth > 0 || !PUBLIC_MODULES.contains(&segment) {
+                return Some(&headline[start..end]);
+            }
+            end += "::".len();
+            depth += 1;
+        }
+        None
     })
 }
 
-/// The names of the files with this extension in `ui-tests/fail`, without it.
+/// The files with this extension, as `folder/name`, without it.
 fn stems(extension: &str) -> BTreeSet<String> {
-    let Ok(entries) = folder().read_dir() else { return BTreeSet::new() };
-    entries
-        .map(|entry| entry.expect("the folder can be read").path())
-        .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .collect()
+    let mut stems = BTreeSet::new();
+    for folder in FOLDERS {
+        let entries = root().join(folder).read_dir().into_iter().flatten();
+        let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+        let named = paths.filter(|path| path.extension().is_some_and(|found| found == extension));
+        stems.extend(named.filter_map(|path| Some(format!("{folder}/{}", path.file_stem()?.to_str()?))));
+    }
+    stems
 }
 
 fn read(name: &str, extension: &str) -> String {
-    let path = folder().join(format!("{name}.{extension}"));
+    let path = root().join(format!("{name}.{extension}"));
     fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display())).expect("it can be read")
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("ui-tests/fail")
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("ui-tests")
 }

@@ -1,4 +1,7 @@
-//! The model that an example runs on.
+//! What several examples share: the model that they run on, and the agent that speaks the Agent Client Protocol.
+
+#[cfg(feature = "acp")]
+pub(crate) mod acp_server;
 
 use std::error::Error;
 use std::sync::Arc;

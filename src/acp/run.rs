@@ -50,12 +50,14 @@ impl<Steer: Presence> Run for AcpRun<Steer> {
 }
 
 /// `Ok` means that the agent took the message into the turn that is under way.
+#[diagnostic::do_not_recommend]
 impl Steerable for AcpRun<Present> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
         self.child.send(content).await
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<Steer: Presence> Resumable for AcpRun<Steer> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
         self.child.follow_up(content, settlement, Steer::PRESENT).await

@@ -7,7 +7,8 @@ use crate::content::ContentBlock;
 ///
 /// The agent looks into it between two steps, and once more before its turn ends: as long as it accepts, what it
 /// accepts is seen by the model, in order, once. What a cancelled or failed turn did not deliver is handed back
-/// with its outcome. An inbox serves one turn.
+/// with its outcome. An inbox serves one turn of an agent that is run by hand, without a run around it; the one of a run
+/// is [`run::Inbox`](crate::run::Inbox).
 #[derive(Debug, Clone, Default)]
 pub struct Inbox(Arc<Mutex<State>>);
 
@@ -75,6 +76,14 @@ impl Inbox {
 pub struct InboxClosed {
     /// The message, given back.
     pub content: Vec<ContentBlock>,
+}
+
+impl InboxClosed {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "INBOX_CLOSED"
+    }
 }
 
 #[derive(Debug, Default)]

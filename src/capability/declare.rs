@@ -3,6 +3,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{Capability, CapabilityNames};
+use crate::error::contain;
 
 /// What a provider supports, for checks at run time. Only [`supports!`](crate::supports) writes it, together with
 /// the [`Supports`](super::Supports) impls.
@@ -130,11 +131,8 @@ impl CapabilityEntry {
     #[doc(hidden)]
     #[must_use]
     pub const fn of<C: Capability>(present: bool) -> Self {
-        Self {
-            name: C::NAME,
-            present,
-            check: |value| <C::Value as serde::Deserialize>::deserialize(value).map(drop),
-        }
+        assert_namespaced::<C>();
+        Self { name: C::NAME, present, check: |value| check_value::<C>(value) }
     }
 }
 
@@ -145,6 +143,29 @@ impl fmt::Debug for CapabilityEntry {
             .field("present", &self.present)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a value is of the capability's type. Its `Deserialize` is foreign code, whose panic is an error like another.
+pub(crate) fn check_value<C: Capability>(value: &Value) -> Result<(), serde_json::Error> {
+    contain(|| <C::Value as serde::Deserialize>::deserialize(value).map(drop)).unwrap_or_else(|message| {
+        Err(serde::de::Error::custom(format_args!("reading it panicked: {message}")))
+    })
+}
+
+/// Stops the build where a capability that is not built in has a name that a built-in one could have.
+pub(crate) const fn assert_namespaced<C: Capability>() {
+    let name = C::NAME.as_bytes();
+    let mut namespaced = C::BUILT_IN;
+    let mut at = 1;
+    while at + 1 < name.len() {
+        namespaced |= name[at] == b'/';
+        at += 1;
+    }
+    assert!(
+        namespaced,
+        "the `NAME` of this start-time capability has no namespace: write, for example, \"acme/gpu-quota\"; \
+         names without a `/` are kept for the built-in capabilities"
+    );
 }
 
 /// String equality in a `const`.

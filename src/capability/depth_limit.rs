@@ -9,6 +9,7 @@ pub struct DepthLimit;
 
 impl Capability for DepthLimit {
     const NAME: &'static str = "depth-limit";
+    const BUILT_IN: bool = true;
     type Value = u32;
     type Kind = Plain;
 

@@ -12,6 +12,7 @@ pub struct OutputTokenLimit;
 
 impl Capability for OutputTokenLimit {
     const NAME: &'static str = "output-token-limit";
+    const BUILT_IN: bool = true;
     type Value = NonZeroU32;
     type Kind = Plain;
 
@@ -30,6 +31,7 @@ pub struct StepLimit;
 
 impl Capability for StepLimit {
     const NAME: &'static str = "step-limit";
+    const BUILT_IN: bool = true;
     type Value = NonZeroU32;
     type Kind = Plain;
 

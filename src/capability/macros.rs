@@ -3,7 +3,8 @@
 /// A list, which may be empty:
 ///
 /// ```
-/// # use subagent::{DepthLimit, OutputSchema, Persona};
+/// use subagent::{DepthLimit, OutputSchema, Persona};
+///
 /// struct Mine;
 /// subagent::supports!(Mine: OutputSchema, DepthLimit, Persona);
 /// struct Simple;
@@ -13,7 +14,8 @@
 /// An entry that holds on a condition, which is a type that implements [`Presence`](crate::Presence):
 ///
 /// ```
-/// # use subagent::{DepthLimit, ToolFilter, Presence, Absent};
+/// use subagent::{DepthLimit, Presence, ToolFilter};
+///
 /// pub trait Brain: 'static { type Tools: Presence; }
 /// struct Mine<B>(B);
 /// subagent::supports!([B: Brain] Mine<B>: DepthLimit, ToolFilter if B::Tools);

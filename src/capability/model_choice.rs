@@ -9,6 +9,7 @@ pub struct ModelChoice;
 
 impl Capability for ModelChoice {
     const NAME: &'static str = "model-choice";
+    const BUILT_IN: bool = true;
     type Value = String;
     type Kind = Plain;
 

@@ -11,7 +11,10 @@ use super::{AnyOutput, Capability, OutputKind};
 ///
 /// Asked for with [`Request::output`](crate::Request::output) (the schema comes from the type) or
 /// [`Request::output_schema`](crate::Request::output_schema) (a JSON value), once. A provider that declares
-/// `OutputSchema` supports it for every `T`.
+/// `OutputSchema` supports it for every `T`, and a bound is `Supports<OutputSchema>`, without one.
+///
+/// The model of an in-process child delivers the value by calling a tool named `deliver_result`, whose arguments are the
+/// value, unless it [has a response format](crate::agent::Model::has_response_format) of its own.
 pub struct OutputSchema<T = AnyOutput>(PhantomData<fn() -> T>);
 
 impl<T> fmt::Debug for OutputSchema<T> {
@@ -22,6 +25,7 @@ impl<T> fmt::Debug for OutputSchema<T> {
 
 impl<T: DeserializeOwned + 'static> Capability for OutputSchema<T> {
     const NAME: &'static str = "output-schema";
+    const BUILT_IN: bool = true;
     type Value = Schema;
     type Kind = OutputKind<T>;
 
@@ -76,3 +80,11 @@ impl<'de> Deserialize<'de> for Schema {
 #[error("a JSON Schema is an object (or `true` or `false`), for example {{\"type\": \"object\"}}")]
 #[non_exhaustive]
 pub struct NotASchema;
+
+impl NotASchema {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "NOT_A_SCHEMA"
+    }
+}

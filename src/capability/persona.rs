@@ -9,6 +9,7 @@ pub struct Persona;
 
 impl Capability for Persona {
     const NAME: &'static str = "persona";
+    const BUILT_IN: bool = true;
     type Value = String;
     type Kind = PersonaKind;
 

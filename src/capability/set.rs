@@ -3,7 +3,8 @@ use crate::request::{MismatchedCapabilities, Values};
 
 /// A type-level list of start-time capabilities: `()`, or `(C, Rest)`, or [`Unchecked`].
 ///
-/// You never write one out; [`Request`](crate::Request) builds it call by call.
+/// [`Request`](crate::Request) builds it call by call. You write one out only where a request that was read gets its
+/// types back, with [`try_into_typed`](crate::Request::try_into_typed).
 pub trait CapabilitySet: sealed::Sealed + Send + Sync + 'static {
     /// The names in the list, the last one asked for first.
     const NAMES: Option<&'static CapabilityNames>;

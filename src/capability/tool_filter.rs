@@ -85,6 +85,7 @@ impl ToolFilter {
 
 impl Capability for ToolFilter {
     const NAME: &'static str = "tool-filter";
+    const BUILT_IN: bool = true;
     type Value = Self;
     type Kind = Plain;
 

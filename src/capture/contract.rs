@@ -92,6 +92,7 @@ impl OutputContract {
         if validate {
             return contract.validated(schema).map_err(|error| StartError::InvalidValue {
                 capability: <OutputSchema as Capability>::NAME.to_owned(),
+                run_id: None,
                 source: error.into(),
             });
         }

@@ -36,3 +36,11 @@ pub struct UnusableSchema {
     /// What is wrong with it.
     pub reason: String,
 }
+
+impl UnusableSchema {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "UNUSABLE_SCHEMA"
+    }
+}

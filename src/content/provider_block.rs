@@ -31,6 +31,14 @@ pub struct SnapshotError {
 }
 
 impl SnapshotError {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "UNREADABLE_BLOCK"
+    }
+}
+
+impl SnapshotError {
     /// An error that says why the content cannot be read.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }

@@ -44,10 +44,12 @@ impl RegisterError {
 #[non_exhaustive]
 pub enum NoProvider {
     /// Nothing is registered under the name.
-    #[error("no provider is named `{name}`; the known ones are: {}", listed(known))]
+    #[error("no provider is named `{name}`{}; the known ones are: {}", gone(*dropped), listed(known))]
     Unknown {
         /// The name asked for.
         name: String,
+        /// Whether a provider of this name was registered not long ago, and its registration was dropped or undone.
+        dropped: bool,
         /// The names that are registered.
         known: Vec<Arc<str>>,
     },
@@ -71,5 +73,13 @@ impl NoProvider {
             Self::Unknown { .. } => "NO_PROVIDER",
             Self::OtherType { .. } => "OTHER_PROVIDER_TYPE",
         }
+    }
+}
+
+fn gone(dropped: bool) -> &'static str {
+    if dropped {
+        " (its registration was dropped; keep the `Registration`, or call `leave_registered`)"
+    } else {
+        ""
     }
 }

@@ -18,8 +18,8 @@ pub enum ResumeError {
         "the follow-up has a time limit, and this Tokio runtime has no timer; build it with `enable_time`"
     )]
     NoTimer,
-    /// The follow-up is empty.
-    #[error("the follow-up is empty; say what the child is to do next")]
+    /// The follow-up is empty: it has no block but text, and no text but white space.
+    #[error("the follow-up is empty or blank; say in it what the child is to do next")]
     EmptyMessage,
     /// The follow-up holds content that the provider cannot carry.
     #[error("the run cannot carry {kind} content (block {index} of the follow-up); it carries: {carried}")]

@@ -7,7 +7,8 @@ use crate::id::RunId;
 
 /// A run did not start: no child exists, nothing needs disposing, and no event was sent.
 ///
-/// A provider makes its own with [`failed`](Self::failed).
+/// A provider makes its own with [`failed`](Self::failed). Why a provider could not start a child is in the
+/// [`source`](std::error::Error::source) and not in the text: the [module](crate::error) shows how to print both.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -19,6 +20,8 @@ pub enum StartError {
     Unregistered {
         /// The provider's name.
         provider: Arc<str>,
+        /// The run's id, where a child was being started.
+        run_id: Option<RunId>,
     },
     /// The subagents are shut down.
     #[error("the subagents are shut down; start runs on a new `Subagents`")]
@@ -57,6 +60,8 @@ pub enum StartError {
     InvalidValue {
         /// The capability's name.
         capability: String,
+        /// The run's id, where the provider said so.
+        run_id: Option<RunId>,
         /// What is wrong with it.
         source: BoxError,
     },
@@ -66,8 +71,8 @@ pub enum StartError {
         /// The capability's name.
         capability: &'static str,
     },
-    /// The prompt is empty.
-    #[error("the prompt is empty; say what the child is to do")]
+    /// The prompt is empty: it has no block but text, and no text but white space.
+    #[error("the prompt is empty or blank; say in it what the child is to do")]
     EmptyPrompt,
     /// The prompt holds content that the provider cannot carry to its child.
     #[error(
@@ -82,6 +87,8 @@ pub enum StartError {
         index: usize,
         /// What it carries.
         carried: ContentKinds,
+        /// The run's id, where the provider said so.
+        run_id: Option<RunId>,
     },
     /// The child would be deeper than the request or an agent above it allows.
     #[error(
@@ -115,7 +122,7 @@ pub enum StartError {
         /// Why.
         cause: crate::run::CancelCause,
     },
-    /// The provider could not start the child.
+    /// The provider could not start the child. The text says that it could not, the `source` why.
     #[error("provider `{provider}` could not start run {}", shown(run_id.as_ref()))]
     Failed {
         /// The provider's name.
@@ -137,8 +144,8 @@ pub enum StartError {
     },
     /// The provider declares a capability but did not take its value. The child was disposed.
     #[error(
-        "provider `{provider}` declares `{capability}` but ignored its value in run {run_id}; \
-         its `start` must take it from the request, or not declare it"
+        "provider `{provider}` declares `{capability}` but ignored its value in run {run_id}; its `start` must take \
+         it from the request (a closure of `provider_fn` does so before its future begins), or not declare it"
     )]
     Ignored {
         /// The provider's name.
@@ -166,7 +173,7 @@ impl StartError {
     /// The seam adds the provider's name.
     #[must_use]
     pub fn unsupported_content(kind: ContentKind, index: usize, carried: ContentKinds) -> Self {
-        Self::UnsupportedContent { provider: "".into(), kind, index, carried }
+        Self::UnsupportedContent { provider: "".into(), kind, index, carried, run_id: None }
     }
 
     /// A stable code for programs.
@@ -194,11 +201,15 @@ impl StartError {
         }
     }
 
-    /// The run's id, with every failure after the id was made.
+    /// The run's id, where the error came after the provider was asked. A request that is refused on its own account
+    /// has none; [`Start::run_id`](crate::Start::run_id) tells it beforehand.
     #[must_use]
     pub fn run_id(&self) -> Option<RunId> {
         match self {
-            Self::Failed { run_id, .. } => *run_id,
+            Self::Failed { run_id, .. }
+            | Self::Unregistered { run_id, .. }
+            | Self::InvalidValue { run_id, .. }
+            | Self::UnsupportedContent { run_id, .. } => *run_id,
             Self::DuplicateRun { run_id }
             | Self::Cancelled { run_id, .. }
             | Self::Panicked { run_id, .. }
@@ -217,11 +228,17 @@ impl StartError {
             Self::Ignored { capability, .. } => {
                 Self::Ignored { provider: Arc::clone(name), run_id: id, capability }
             }
-            Self::UnsupportedContent { kind, index, carried, .. } => {
-                Self::UnsupportedContent { provider: Arc::clone(name), kind, index, carried }
+            Self::UnsupportedContent { kind, index, carried, .. } => Self::UnsupportedContent {
+                provider: Arc::clone(name),
+                kind,
+                index,
+                carried,
+                run_id: Some(id),
+            },
+            Self::InvalidValue { capability, source, .. } => {
+                Self::InvalidValue { capability, run_id: Some(id), source }
             }
-            own @ (Self::InvalidValue { .. }
-            | Self::AskedTwice { .. }
+            own @ (Self::AskedTwice { .. }
             | Self::EmptyPrompt
             | Self::DepthExceeded { .. }
             | Self::DepthOverflow { .. }) => own,

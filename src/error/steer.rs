@@ -10,8 +10,8 @@ pub enum SteerError {
         "the run has settled or is ending and takes no more messages; resume it, if it can be, or start a new one"
     )]
     Settled,
-    /// The message is empty.
-    #[error("the message is empty; say something to the child")]
+    /// The message is empty: it has no block but text, and no text but white space.
+    #[error("the message is empty or blank; say in it what the child is to know")]
     EmptyMessage,
     /// The message holds content that the provider cannot carry.
     #[error("the run cannot carry {kind} content (block {index} of the message); it carries: {carried}")]

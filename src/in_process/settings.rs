@@ -145,6 +145,7 @@ fn narrowed(
     });
     checked.map_err(|error| StartError::InvalidValue {
         capability: ToolFilter::NAME.to_owned(),
+        run_id: None,
         source: error.into(),
     })?;
     Ok(Some(match inherited {

@@ -1,15 +1,16 @@
 use std::any::{Any, type_name};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
 
 use super::Hub;
+use super::gate::Gate;
+use crate::agent::is_empty_message;
 use crate::capability::{Capabilities, Capability, DepthLimit, OutputCheck, OutputSchema, ToolFilter};
 use crate::content::ContentKinds;
 use crate::erased::AnyRun;
 use crate::error::{StartError, contain};
-use crate::event::RunInfo;
+use crate::event::{Event, RunInfo};
 use crate::id::RunId;
 use crate::provider::Provider;
 use crate::request::RequestBody;
@@ -20,9 +21,9 @@ pub(crate) struct Entry<P> {
     pub(crate) name: Arc<str>,
     pub(crate) provider: P,
     pub(super) hub: Arc<Hub>,
-    content: ContentKinds,
-    /// Cleared when the provider is unregistered: no new starts.
-    open: AtomicBool,
+    pub(super) content: ContentKinds,
+    /// Closed when the provider is unregistered: no new starts.
+    gate: Gate,
 }
 
 impl<P: Provider> Entry<P> {
@@ -31,7 +32,7 @@ impl<P: Provider> Entry<P> {
             tracing::error!(provider = %name, message, "a provider panicked when asked what it carries: text is assumed");
             ContentKinds::TEXT
         });
-        Self { name, provider, hub, content, open: AtomicBool::new(true) }
+        Self { name, provider, hub, content, gate: Gate::default() }
     }
 
     /// The cell of a run that is to be started here.
@@ -57,11 +58,17 @@ impl<P: Provider> Entry<P> {
 
     /// Whether new runs may still come to be here.
     pub(crate) fn check_open(&self) -> Result<(), StartError> {
-        if self.open.load(Ordering::Acquire) {
-            Ok(())
-        } else {
-            Err(StartError::Unregistered { provider: Arc::clone(&self.name) })
-        }
+        if self.gate.is_open() { Ok(()) } else { Err(self.unregistered(None)) }
+    }
+
+    /// Begins the publication of a run, which may not come to be any more where the provider was unregistered while it
+    /// was starting the child. A removal is told once the publications that began before it are over.
+    pub(crate) fn publication(&self, run_id: RunId) -> Result<Publication<'_, P>, StartError> {
+        if self.gate.enter() { Ok(Publication(self)) } else { Err(self.unregistered(Some(run_id))) }
+    }
+
+    fn unregistered(&self, run_id: Option<RunId>) -> StartError {
+        StartError::Unregistered { provider: Arc::clone(&self.name), run_id }
     }
 
     /// What is checked before the provider is asked: every refusal here leaves no trace.
@@ -81,6 +88,7 @@ impl<P: Provider> Entry<P> {
         if let Some((capability, source)) = body.values.first_malformed(&supported) {
             return Err(StartError::InvalidValue {
                 capability: capability.to_owned(),
+                run_id: None,
                 source: source.into(),
             });
         }
@@ -90,7 +98,7 @@ impl<P: Provider> Entry<P> {
             let provider = Arc::clone(&self.name);
             return Err(StartError::InheritedRestriction { provider, capability: ToolFilter::NAME });
         }
-        if body.prompt.is_empty() {
+        if is_empty_message(&body.prompt) {
             return Err(StartError::EmptyPrompt);
         }
         let carried = self.content;
@@ -100,9 +108,27 @@ impl<P: Provider> Entry<P> {
                 kind,
                 index,
                 carried,
+                run_id: None,
             });
         }
         check_depth(body)
+    }
+}
+
+impl<P> Entry<P> {
+    fn tell_of_removal(&self) {
+        self.hub.listeners.tell(|| Event::ProviderRemoved { provider: Arc::clone(&self.name) });
+    }
+}
+
+/// A run is being published.
+pub(crate) struct Publication<'a, P>(&'a Entry<P>);
+
+impl<P> Drop for Publication<'_, P> {
+    fn drop(&mut self) {
+        if self.0.gate.leave() {
+            self.0.tell_of_removal();
+        }
     }
 }
 
@@ -126,6 +152,7 @@ pub(super) trait ErasedEntry: Send + Sync {
     fn content(&self) -> ContentKinds;
     fn provider_type(&self) -> &'static str;
     fn close(&self);
+    fn tell_removed(&self);
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     fn cell_erased(&self, body: &RequestBody, check: Option<OutputCheck>) -> Arc<RunCell>;
     fn start_erased(
@@ -153,7 +180,13 @@ impl<P: Provider> ErasedEntry for Entry<P> {
     }
 
     fn close(&self) {
-        self.open.store(false, Ordering::Release);
+        self.gate.close();
+    }
+
+    fn tell_removed(&self) {
+        if self.gate.remove() {
+            self.tell_of_removal();
+        }
     }
 
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -48,6 +48,18 @@ impl<P: Provider> ProviderHandle<P> {
         &self.entry.name
     }
 
+    /// The start-time capabilities that the provider declares.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        P::CAPABILITIES
+    }
+
+    /// The kinds of content that the provider carries to its child.
+    #[must_use]
+    pub fn content(&self) -> ContentKinds {
+        self.entry.content
+    }
+
     /// The provider itself.
     #[must_use]
     pub fn provider(&self) -> &P {

@@ -11,22 +11,25 @@ use crate::provider::Provider;
 /// Dropping it unregisters the provider: no new runs start, a start under way fails, and running children stay with
 /// their holders. A name that was registered again by others in the meantime is left alone.
 #[must_use = "dropping a `Registration` unregisters the provider; keep it, or call `leave_registered`"]
-pub struct Registration<P: Provider> {
+pub struct Registration<P> {
     handle: ProviderHandle<P>,
-    /// `None` once the provider is left registered.
-    subagents: Option<Subagents>,
+    /// Where the provider is registered, and as what; `None` once it is left registered.
+    registered: Option<(Subagents, Arc<dyn ErasedEntry>)>,
 }
 
 impl<P: Provider> Registration<P> {
     pub(super) fn new(handle: ProviderHandle<P>, subagents: Subagents) -> Self {
-        Self { handle, subagents: Some(subagents) }
+        let entry: Arc<dyn ErasedEntry> = Arc::clone(&handle.entry) as _;
+        Self { handle, registered: Some((subagents, entry)) }
     }
+}
 
+impl<P> Registration<P> {
     /// Gives up the guard and keeps the provider registered, until it is unregistered by name or `Subagents` shuts
     /// down.
     #[expect(clippy::must_use_candidate, reason = "runs can be started by name without the handle")]
     pub fn leave_registered(mut self) -> ProviderHandle<P> {
-        self.subagents = None;
+        self.registered = None;
         self.handle.clone()
     }
 
@@ -42,7 +45,7 @@ impl<P: Provider> Registration<P> {
     }
 }
 
-impl<P: Provider> Deref for Registration<P> {
+impl<P> Deref for Registration<P> {
     type Target = ProviderHandle<P>;
 
     fn deref(&self) -> &ProviderHandle<P> {
@@ -50,17 +53,16 @@ impl<P: Provider> Deref for Registration<P> {
     }
 }
 
-impl<P: Provider> Drop for Registration<P> {
+impl<P> Drop for Registration<P> {
     fn drop(&mut self) {
-        if let Some(subagents) = &self.subagents {
-            let entry: Arc<dyn ErasedEntry> = Arc::clone(&self.handle.entry) as _;
-            subagents.remove_entry(&entry);
+        if let Some((subagents, entry)) = &self.registered {
+            subagents.remove_entry(entry);
         }
     }
 }
 
-impl<P: Provider> fmt::Debug for Registration<P> {
+impl<P> fmt::Debug for Registration<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registration").field("name", &self.handle.name()).finish_non_exhaustive()
+        f.debug_struct("Registration").field("name", &self.handle.entry.name).finish_non_exhaustive()
     }
 }

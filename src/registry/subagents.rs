@@ -2,6 +2,7 @@ use std::any::type_name;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use super::entries::Entries;
 use super::entry::ErasedEntry;
 use super::{
     AnyProviderHandle, Entry, Hub, ProviderHandle, Registration, RunControl, RunState, SubagentsBuilder,
@@ -38,8 +39,7 @@ use crate::sync::lock;
 pub struct Subagents(Arc<Registry>);
 
 struct Registry {
-    /// In the order of registration.
-    entries: Mutex<Vec<Arc<dyn ErasedEntry>>>,
+    entries: Mutex<Entries>,
     hub: Arc<Hub>,
 }
 
@@ -109,6 +109,7 @@ impl Subagents {
             Some(entry) => Ok(AnyProviderHandle { entry: Arc::clone(entry) }),
             None => Err(NoProvider::Unknown {
                 name: name.to_owned(),
+                dropped: entries.was_dropped(name),
                 known: entries.iter().map(|entry| Arc::clone(entry.name())).collect(),
             }),
         }
@@ -195,7 +196,7 @@ impl Subagents {
             at.map(|at| entries.remove(at))
         };
         let Some(removed) = removed else { return false };
-        self.0.hub.listeners.tell(|| Event::ProviderRemoved { provider: Arc::clone(removed.name()) });
+        removed.tell_removed();
         true
     }
 }

@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::MismatchedCapabilities;
-use crate::capability::{Capabilities, Capability};
+use crate::capability::{Capabilities, Capability, check_value};
+use crate::error::contain;
 
 /// The capabilities that a request asks for, with their values, in the order asked.
 #[derive(Clone, Default)]
@@ -104,8 +105,7 @@ impl Values {
         match &entry.value {
             AskedValue::Typed(value) if value.as_any().is::<C::Value>() => Ok(()),
             AskedValue::Typed(_) => Err(MismatchedCapabilities::OtherType { capability: C::NAME }),
-            AskedValue::Json(value) => <C::Value as serde::Deserialize>::deserialize(value)
-                .map(drop)
+            AskedValue::Json(value) => check_value::<C>(value)
                 .map_err(|source| MismatchedCapabilities::Malformed { capability: C::NAME, source }),
         }
     }
@@ -119,7 +119,7 @@ impl AskedValue {
     fn read<C: Capability>(&self) -> Option<C::Value> {
         match self {
             Self::Typed(value) => value.as_any().downcast_ref().cloned(),
-            Self::Json(value) => serde::Deserialize::deserialize(value).ok(),
+            Self::Json(value) => contain(|| serde::Deserialize::deserialize(value).ok()).ok().flatten(),
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::error::{DisposeError, ResumeError, SteerError};
 /// A run type says which runtime capabilities it has with two macros, and the compiler holds it to them:
 /// [`steerable!`](crate::steerable) demands `impl Steerable`, [`not_steerable!`](crate::not_steerable) excludes it,
 /// and [`resumable!`](crate::resumable) and [`not_resumable!`](crate::not_resumable) do the same for [`Resumable`].
+/// Each writes two of the items below. An `impl Run` without them is "missing `Steer`, `Resume`, `steer_with`,
+/// `resume_with`" (E0046): add a macro of each pair.
 ///
 /// # Implementing
 ///
@@ -72,7 +74,9 @@ pub trait Run: Send + Sync + Sized + 'static {
     /// The seam never drops this future half way while a runtime is left.
     fn dispose(self) -> impl Future<Output = Result<(), DisposeError>> + Send;
 
-    /// Sends a message to a run that has the capability; what [`steerable!`](crate::steerable) writes.
+    /// Sends a message to a run that has the capability: what every message goes through, on a typed handle and by
+    /// name. [`steerable!`](crate::steerable) writes it; a wrapper's run writes it by hand, does its work here and
+    /// forwards to the run inside, and its `impl Steerable` calls this.
     ///
     /// # Errors
     ///
@@ -87,7 +91,9 @@ pub trait Run: Send + Sync + Sized + 'static {
         proof: Self::Steer,
     ) -> impl Future<Output = Result<(), SteerError>> + Send;
 
-    /// Resumes a run that has the capability; what [`resumable!`](crate::resumable) writes.
+    /// Resumes a run that has the capability: what every follow-up goes through, on a typed handle and by name.
+    /// [`resumable!`](crate::resumable) writes it; a wrapper's run writes it by hand, does its work here and forwards
+    /// to the run inside, and its `impl Resumable` calls this.
     ///
     /// # Errors
     ///

@@ -9,7 +9,8 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::start::{AbandonOnDrop, first_uncarried, watch, within_grace};
-use super::{CancelCause, FollowUp, Live, Resumable, Run, RunCell, Settled, timer};
+use super::{CancelCause, FollowUp, Live, Present, Resumable, Run, RunCell, Settled, timer};
+use crate::agent::is_empty_message;
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
 
@@ -54,7 +55,7 @@ async fn begin<R: Resumable, O>(
     follow_up: FollowUp,
 ) -> Result<(), ResumeError> {
     let content = follow_up.prompt.0;
-    if content.is_empty() {
+    if is_empty_message(&content) {
         return Err(ResumeError::EmptyMessage);
     }
     if let Some((index, kind)) = first_uncarried(&content, cell.content) {
@@ -80,7 +81,8 @@ async fn begin<R: Resumable, O>(
     cell.hub.take_slot(cell).await.map_err(|cause| ResumeError::Cancelled { run_id, cause })?;
     let Some(run) = settled.try_run() else { return Err(ResumeError::failed("the run is gone")) };
     let settlement = cell.settlement();
-    let resume = async { run.resume(content, settlement).await };
+    // The hook, as by name: a wrapper's run does its work there.
+    let resume = async { run.resume_with(content, settlement, Present).await };
     let given_up = || ResumeError::failed("the resumption went on after it was cancelled");
     let resumed = within_grace(cell, pin!(Some(resume))).await;
     let resumed = resumed.map(|resumed| resumed.unwrap_or_else(|| Err(given_up())));

@@ -81,6 +81,10 @@ impl Settlement {
 
     /// For wrappers: a settlement for the provider inside whose outcome passes through `change` first, with the text
     /// reported so far where it has no output of its own. A lost settlement passes by as it is.
+    ///
+    /// It changes this one outcome. A follow-up of the run has a settlement of its own, which the wrapper has to map
+    /// again: [`wrap::MappedRun`](crate::wrap::MappedRun) does, or a run type of the wrapper's own in its
+    /// [`Run::resume_with`](crate::Run::resume_with).
     pub fn map(mut self, change: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> Self {
         let target =
             self.target.take().map(|target| Target::Mapped(Mutex::new(Box::new(change)), Box::new(target)));

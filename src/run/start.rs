@@ -141,8 +141,7 @@ fn publish<P: Provider>(entry: &Entry<P>, cell: &Arc<RunCell>) -> Result<(), Sta
     if let Some(capability) = cell.first_ignored() {
         return Err(StartError::Ignored { provider: Arc::clone(&entry.name), run_id, capability });
     }
-    // The provider may have been unregistered while it was starting the child.
-    entry.check_open()?;
+    let _publication = entry.publication(run_id)?;
     cell.publish().map_err(|cause| StartError::Cancelled { run_id, cause })
 }
 

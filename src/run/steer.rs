@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 
 use super::cell::Phase;
 use super::start::first_uncarried;
-use super::{RunCell, Steerable};
+use super::{Present, RunCell, Steerable};
+use crate::agent::is_empty_message;
 use crate::error::{SteerError, message};
 use crate::request::Prompt;
 
@@ -38,7 +39,7 @@ impl fmt::Debug for Steer<'_> {
 pub(super) fn steer<'a, R: Steerable>(run: Option<&'a R>, cell: &'a RunCell, message: Prompt) -> Steer<'a> {
     Steer(Box::pin(async move {
         let Prompt(content) = message;
-        if content.is_empty() {
+        if is_empty_message(&content) {
             return Err(SteerError::EmptyMessage);
         }
         if let Some((index, kind)) = first_uncarried(&content, cell.content) {
@@ -47,7 +48,8 @@ pub(super) fn steer<'a, R: Steerable>(run: Option<&'a R>, cell: &'a RunCell, mes
         let Some(run) = run.filter(|_| cell.phase() == Phase::Live && cell.cancel_cause().is_none()) else {
             return Err(SteerError::Settled);
         };
-        let sent = AssertUnwindSafe(async { run.send_message(content).await }).catch_unwind().await;
+        // The hook, as by name: a wrapper's run does its work there.
+        let sent = AssertUnwindSafe(async { run.steer_with(content, Present).await }).catch_unwind().await;
         sent.unwrap_or_else(|payload| Err(SteerError::Panicked { message: self::message(payload) }))
     }))
 }

@@ -34,6 +34,14 @@ pub struct Missed {
     pub count: u64,
 }
 
+impl Missed {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        "UPDATES_MISSED"
+    }
+}
+
 impl Updates {
     pub(crate) fn new(cell: Arc<RunCell>) -> Self {
         let watcher = cell.watch_updates();

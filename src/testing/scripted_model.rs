@@ -138,8 +138,8 @@ impl Model for ScriptedModel {
         };
         self.shared.calls.send_modify(|calls| *calls += 1);
         match answer {
-            Some(Answer::Fixed(reply)) => reply.play(),
-            Some(Answer::Computed(answer)) => answer(&request).play(),
+            Some(Answer::Fixed(reply)) => reply.play_to(&request),
+            Some(Answer::Computed(answer)) => answer(&request).play_to(&request),
             None => ModelStream::failed(ModelError::bad_request("the script has no reply left")),
         }
     }
@@ -179,11 +179,13 @@ impl ScriptedReply {
         self.event(ModelEvent::thought(text))
     }
 
-    /// A tool call.
+    /// A call of a tool that the request offers: the child's own tools, and `deliver_result`, with which an in-process
+    /// child delivers a structured value. A name that the request does not offer fails the call and names those that it
+    /// does, so that a misspelt one shows; a model that calls what there is not is played with [`event`](Self::event).
     #[expect(clippy::needless_pass_by_value, reason = "reads better at the call: `json!({…})`")]
     #[must_use]
     pub fn tool_call(self, id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
-        self.event(ModelEvent::tool_call(id, name, &arguments))
+        self.then(Beat::KnownCall(ModelEvent::tool_call(id, name, &arguments)))
     }
 
     /// What the call used.
@@ -196,7 +198,7 @@ impl ScriptedReply {
         }))
     }
 
-    /// Any event, for example a tool call with malformed arguments.
+    /// Any event, for example a tool call with malformed arguments, or of a tool that there is not.
     #[must_use]
     pub fn event(self, event: ModelEvent) -> Self {
         self.then(Beat::Event(event))
@@ -255,8 +257,22 @@ impl ScriptedReply {
         self
     }
 
-    fn play(self) -> ModelStream {
-        let calls = self.0.iter().any(|beat| matches!(beat, Beat::Event(ModelEvent::ToolCall { .. })));
+    fn play_to(self, request: &ModelRequest) -> ModelStream {
+        let unknown = self.0.iter().find_map(|beat| match beat {
+            Beat::KnownCall(ModelEvent::ToolCall { name, .. }) if !request.tools.contains(name) => Some(name),
+            _ => None,
+        });
+        if let Some(name) = unknown {
+            let offered: Vec<_> = request.tools.names().collect();
+            let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
+            return ModelStream::failed(ModelError::bad_request(format!(
+                "the script calls the tool `{name}`, and the request offers: {offered}"
+            )));
+        }
+        let calls = self
+            .0
+            .iter()
+            .any(|beat| matches!(beat, Beat::Event(ModelEvent::ToolCall { .. }) | Beat::KnownCall(_)));
         let reason = if calls { FinishReason::ToolCalls } else { FinishReason::Stop };
         let mut beats = VecDeque::from(self.0);
         if !matches!(beats.back(), Some(Beat::Event(ModelEvent::Finish(_)) | Beat::Fail(_))) {
@@ -265,7 +281,7 @@ impl ScriptedReply {
         ModelStream::new(stream::unfold(beats, |mut beats| async move {
             loop {
                 let event = match beats.pop_front()? {
-                    Beat::Event(event) => Ok(event),
+                    Beat::Event(event) | Beat::KnownCall(event) => Ok(event),
                     Beat::Fail(error) => Err(error),
                     Beat::Endless(text) => {
                         beats.push_front(Beat::Endless(text.clone()));
@@ -293,6 +309,8 @@ impl ScriptedReply {
 #[derive(Debug, Clone)]
 enum Beat {
     Event(ModelEvent),
+    /// The call of a tool that the request has to offer.
+    KnownCall(ModelEvent),
     Delay(Duration),
     Until(Arc<Notify>),
     Hang,

@@ -2,7 +2,7 @@ use futures::future::BoxFuture;
 
 use crate::content::ContentBlock;
 use crate::error::{DisposeError, ResumeError, SteerError};
-use crate::run::{Presence, Resumable, Run, Settlement, Steerable};
+use crate::run::{Presence, Present, Resumable, Run, Settlement, Steerable};
 
 /// A run of one of two providers. It can be steered and resumed where the runs of both can.
 #[derive(Debug)]
@@ -65,20 +65,14 @@ impl<A: Run, B: Run> Run for EitherRun<A, B> {
 #[diagnostic::do_not_recommend]
 impl<A: Steerable, B: Steerable> Steerable for EitherRun<A, B> {
     async fn send_message(&self, content: Vec<ContentBlock>) -> Result<(), SteerError> {
-        match &self.0 {
-            Either::First(run) => run.send_message(content).await,
-            Either::Second(run) => run.send_message(content).await,
-        }
+        self.steer_with(content, Present).await
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<A: Resumable, B: Resumable> Resumable for EitherRun<A, B> {
     async fn resume(&self, content: Vec<ContentBlock>, settlement: Settlement) -> Result<(), ResumeError> {
-        match &self.0 {
-            Either::First(run) => run.resume(content, settlement).await,
-            Either::Second(run) => run.resume(content, settlement).await,
-        }
+        self.resume_with(content, settlement, Present).await
     }
 }
 

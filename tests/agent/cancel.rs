@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use subagent::agent::{FinishReason, Inbox, ToolSet, TurnOptions, tool_fn};
+use subagent::agent::{FinishReason, Inbox, ModelEvent, ToolSet, TurnOptions, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{ModelUsage, StopReason, Update};
 use tokio_util::sync::CancellationToken;
@@ -172,7 +172,7 @@ impl Drop for OnDrop {
 
 #[tokio::test]
 async fn a_cancel_beats_the_limit_that_it_meets() {
-    let reply = ScriptedReply::new().text("So far.").tool_call("1", "none", json!({}));
+    let reply = ScriptedReply::new().text("So far.").event(ModelEvent::tool_call("1", "none", &json!({})));
     let model = ScriptedModel::new().reply(reply.finish(FinishReason::MaxTokens));
     let token = CancellationToken::new();
     let cancel = token.clone();

@@ -137,7 +137,7 @@ async fn what_is_wrong_with_a_call_goes_back_to_the_model() {
     let malformed =
         ModelEvent::ToolCall { id: "1".into(), name: "echo".into(), arguments: "{\"text\": ".into() };
     let model = ScriptedModel::new()
-        .reply(ScriptedReply::new().event(malformed).tool_call("2", "delete", json!({})))
+        .reply(ScriptedReply::new().event(malformed).event(ModelEvent::tool_call("2", "delete", &json!({}))))
         .reply(ScriptedReply::new().text("I see."));
     let mut agent = agent(&model, echo());
     let outcome = agent.run_turn(prompt("go"), TurnOptions::new()).await;
@@ -148,6 +148,17 @@ async fn what_is_wrong_with_a_call_goes_back_to_the_model() {
         "{log:?}"
     );
     assert!(log.iter().any(|word| word.contains("no tool named `delete`. Known tools: echo")), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_misspelt_tool_in_a_script_fails_at_once_and_names_the_known_ones() {
+    let model = ScriptedModel::new().then_always(ScriptedReply::new().tool_call("1", "ehco", json!({})));
+    let mut agent = agent(&model, echo());
+    let outcome = agent.run_turn(prompt("go"), TurnOptions::new()).await;
+    assert_eq!(outcome.stop_reason, StopReason::Error);
+    let told = outcome.diagnostic.unwrap_or_default();
+    assert!(told.contains("`ehco`") && told.contains("offers: echo"), "{told}");
+    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -162,7 +173,7 @@ async fn a_filtered_tool_is_neither_shown_nor_executed() {
         .unwrap()
         .only(|name| name != "write");
     let model = ScriptedModel::new()
-        .reply(ScriptedReply::new().tool_call("1", "write", json!({})))
+        .reply(ScriptedReply::new().event(ModelEvent::tool_call("1", "write", &json!({}))))
         .reply(ScriptedReply::new().text("ok"));
     agent(&model, tools).run_turn(prompt("go"), TurnOptions::new()).await;
     assert_eq!(model.requests()[0].tools.names().collect::<Vec<_>>(), ["echo"]);

@@ -100,6 +100,8 @@ async fn a_refused_follow_up_gives_the_settled_run_back() {
     token.cancel();
     let refused = [
         (FollowUp::new(Vec::new()), "EMPTY_MESSAGE"),
+        (FollowUp::new(""), "EMPTY_MESSAGE"),
+        (FollowUp::new(vec![" ".into(), "\n".into()]), "EMPTY_MESSAGE"),
         (FollowUp::new(vec!["look".into(), image]), "UNSUPPORTED_CONTENT"),
         (FollowUp::new("again").cancellation(token), "CANCELLED"),
     ];

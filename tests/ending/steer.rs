@@ -65,6 +65,8 @@ async fn an_empty_message_and_content_that_is_not_carried_are_refused() {
     let rig = Rig::new(Script::new().hang());
     let run = rig.start().await;
     assert!(matches!(run.send_message(Vec::new()).await, Err(SteerError::EmptyMessage)));
+    assert!(matches!(run.send_message(" \n").await, Err(SteerError::EmptyMessage)));
+    assert!(matches!(run.send_message(vec!["".into(), "\t".into()]).await, Err(SteerError::EmptyMessage)));
     let mixed = vec!["look".into(), ContentBlock::image("aGk=", "image/png")];
     let error = run.send_message(mixed).await.unwrap_err();
     assert!(

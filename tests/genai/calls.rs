@@ -114,7 +114,7 @@ async fn a_response_format_reaches_the_vendor_or_is_refused() {
         Some(ResponseFormat::new("amount", json!({"type": "object", "properties": {}})));
     let vendor = Vendor::new([Shape::OpenAi.response(&[Part::Text("{}")], "stop")]);
     let error = error_of(&model(Shape::OpenAi, &vendor), request.clone()).await;
-    assert_eq!(error.code(), "bad_request");
+    assert_eq!(error.code(), "BAD_REQUEST");
 
     let declared =
         GenaiModel::builder("played").base_url(vendor.url()).response_format(true).build().unwrap();
@@ -139,7 +139,7 @@ async fn a_redirect_is_not_followed() {
     let location = format!("location: {}\r\n", elsewhere.url());
     let vendor = Vendor::new([Answer::status("307 Temporary Redirect", &location, "{}")]);
     let error = error_of(&model(Shape::Anthropic, &vendor), request()).await;
-    assert_eq!(error.code(), "bad_request", "{error}");
+    assert_eq!(error.code(), "BAD_REQUEST", "{error}");
     assert!(elsewhere.asked().is_empty());
 }
 

@@ -3,6 +3,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use subagent::agent::{AppendError, LoadSessionError, ModelError, ToolSetError};
 use subagent::{
     BoxError, CancelCause, Capabilities, ChildSetupError, ContentKind, ContentKinds, DisposeError,
     MismatchedCapabilities, NoProvider, RegisterError, ResumeError, RunFault, RunId, StartError, SteerError,
@@ -38,8 +39,15 @@ fn start_errors() -> Vec<Case> {
     let provider = || "spawn".into();
     let of = |error: StartError, has_cause| case(error, StartError::code, has_cause);
     vec![
-        of(StartError::NoProvider(NoProvider::Unknown { name: "spawm".into(), known: vec![] }), false),
-        of(StartError::Unregistered { provider: provider() }, false),
+        of(
+            StartError::NoProvider(NoProvider::Unknown {
+                name: "spawm".into(),
+                dropped: true,
+                known: vec![],
+            }),
+            false,
+        ),
+        of(StartError::Unregistered { provider: provider(), run_id: None }, false),
         of(StartError::ShutDown, false),
         of(StartError::NoRuntime, false),
         of(StartError::NoTimer, false),
@@ -52,7 +60,10 @@ fn start_errors() -> Vec<Case> {
             false,
         ),
         of(StartError::InheritedRestriction { provider: provider(), capability: "tool-filter" }, false),
-        of(StartError::InvalidValue { capability: "depth-limit".into(), source: CAUSE.into() }, true),
+        of(
+            StartError::InvalidValue { capability: "depth-limit".into(), run_id: None, source: CAUSE.into() },
+            true,
+        ),
         of(StartError::AskedTwice { capability: "persona" }, false),
         of(StartError::EmptyPrompt, false),
         of(StartError::unsupported_content(ContentKind::Image, 0, ContentKinds::TEXT), false),
@@ -111,7 +122,11 @@ fn errors_of_set_up() -> Vec<Case> {
         case(RegisterError::DuplicateProvider { name: "spawn".into() }, RegisterError::code, false),
         case(RegisterError::InvalidName { name: "".into() }, RegisterError::code, false),
         case(RegisterError::ShutDown, RegisterError::code, false),
-        case(NoProvider::Unknown { name: "spwan".into(), known: vec![] }, NoProvider::code, false),
+        case(
+            NoProvider::Unknown { name: "spwan".into(), dropped: false, known: vec![] },
+            NoProvider::code,
+            false,
+        ),
         case(
             NoProvider::OtherType { name: "spawn".into(), wanted: "Fork", found: "Spawn" },
             NoProvider::code,
@@ -134,8 +149,46 @@ fn errors_of_set_up() -> Vec<Case> {
     ]
 }
 
+fn errors_of_the_agent() -> Vec<Case> {
+    let append = |error: AppendError| case(error, AppendError::code, false);
+    let load = |error: LoadSessionError, has_cause| case(error, LoadSessionError::code, has_cause);
+    let tool = |error: ToolSetError| case(error, ToolSetError::code, false);
+    let model = |error: ModelError| case(error, ModelError::code, false);
+    vec![
+        append(AppendError::TurnOpen),
+        append(AppendError::NoTurn { event: "step_start" }),
+        append(AppendError::StepOpen { event: "turn_end" }),
+        append(AppendError::NoStep { event: "assistant" }),
+        append(AppendError::Unanswered { call: "1".into(), event: "step_end" }),
+        append(AppendError::CallId { call: "1".into() }),
+        append(AppendError::UnknownCall { call: "1".into() }),
+        load(LoadSessionError::Io { line: 1, source: std::io::Error::other(CAUSE) }, true),
+        load(LoadSessionError::Empty, false),
+        load(LoadSessionError::Header { source: json_error() }, true),
+        load(LoadSessionError::Version { version: 2 }, false),
+        load(LoadSessionError::Event { line: 2, source: json_error() }, true),
+        load(LoadSessionError::Sequence { line: 2, expected: 1, found: 2 }, false),
+        load(LoadSessionError::Order { line: 2, source: AppendError::CallId { call: CAUSE.into() } }, true),
+        load(LoadSessionError::Seed { seed_length: 7 }, false),
+        tool(ToolSetError::NoName),
+        tool(ToolSetError::DuplicateTool { name: "read".into() }),
+        tool(ToolSetError::Schema { name: "read".into() }),
+        model(ModelError::rate_limited(None)),
+        model(ModelError::Authentication { source: None }),
+        model(ModelError::bad_request("too long")),
+        model(ModelError::Server { status: Some(500), source: None }),
+        model(ModelError::Network { source: None }),
+        model(ModelError::CutStream { source: None }),
+        model(ModelError::refused("no")),
+        model(ModelError::other("no")),
+    ]
+}
+
 fn all() -> Vec<Case> {
-    [start_errors(), errors_of_runs(), errors_of_set_up()].into_iter().flatten().collect()
+    [start_errors(), errors_of_runs(), errors_of_set_up(), errors_of_the_agent()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[test]
@@ -172,7 +225,15 @@ fn each_code_is_a_word_for_machines_and_none_is_untested() {
     let mut files: Vec<_> =
         fs::read_dir(source.join("error")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.extend(
-        ["request/json.rs", "capability/tool_filter.rs", "in_process/error.rs"].map(|p| source.join(p)),
+        [
+            "request/json.rs",
+            "capability/tool_filter.rs",
+            "in_process/error.rs",
+            "agent/session/error.rs",
+            "agent/tool/set.rs",
+            "agent/model/error.rs",
+        ]
+        .map(|p| source.join(p)),
     );
     let mut written = BTreeSet::new();
     for file in files {

@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
 use subagent::testing::{Script, ScriptedProvider};
-use subagent::{NoProvider, ProviderHandle, RegisterError, Request, StartError, Subagents};
+use subagent::{
+    ContentKind, ContentKinds, Event, NoProvider, ProviderHandle, RegisterError, Request, StartError,
+    Subagents,
+};
 use tokio::sync::Notify;
 
 use crate::support::{Recorder, chain, scripted};
@@ -76,7 +79,7 @@ async fn an_unknown_name_is_an_error_that_lists_the_known_ones() {
     let _fork = subagents.register("fork", replying("done")).unwrap();
     let error = subagents.start("spwan", Request::new("work")).await.unwrap_err();
     assert_eq!(chain(&error), ["no provider is named `spwan`; the known ones are: spawn, fork"]);
-    let StartError::NoProvider(NoProvider::Unknown { name, known }) = error else { panic!("{error:?}") };
+    let StartError::NoProvider(NoProvider::Unknown { name, known, .. }) = error else { panic!("{error:?}") };
     assert_eq!(name, "spwan");
     assert_eq!(known, [Arc::from("spawn"), Arc::from("fork")]);
     assert_eq!(subagents.get("Spawn").unwrap_err().code(), "NO_PROVIDER", "names are taken literally");
@@ -147,6 +150,57 @@ async fn a_dropped_registration_takes_its_name_along() {
     let error = handle.start(Request::new("work")).await.unwrap_err();
     assert_eq!(error.code(), "UNREGISTERED", "a handle that was kept starts nothing");
     assert!(error.to_string().contains("`spawn`"), "{error}");
+}
+
+#[tokio::test]
+async fn the_error_for_a_name_says_that_its_registration_was_dropped() {
+    let subagents = Subagents::new();
+    subagents.register("spawn", replying("done")).unwrap().unregister();
+    let _fork = subagents.register("fork", replying("done")).unwrap();
+    let error = subagents.start("spawn", Request::new("work")).await.unwrap_err();
+    assert_eq!(error.code(), "NO_PROVIDER");
+    assert!(matches!(&error, StartError::NoProvider(NoProvider::Unknown { dropped: true, .. })), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "no provider is named `spawn` (its registration was dropped; keep the `Registration`, or call \
+         `leave_registered`); the known ones are: fork"
+    );
+    let error = subagents.start("spwan", Request::new("work")).await.unwrap_err();
+    assert!(
+        matches!(&error, StartError::NoProvider(NoProvider::Unknown { dropped: false, .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_typed_handle_says_what_its_provider_declares_and_carries() {
+    let subagents = Subagents::new();
+    let images = ContentKinds::TEXT.with(ContentKind::Image);
+    let typed = subagents.register("spawn", replying("done").with_content(images)).unwrap();
+    let by_name = subagents.get("spawn").unwrap();
+    assert!(typed.capabilities().contains("persona"));
+    assert_eq!(typed.capabilities().to_string(), by_name.capabilities().to_string());
+    assert_eq!((typed.content(), by_name.content()), (images, images));
+}
+
+#[tokio::test]
+async fn a_removal_while_a_run_is_published_is_told_after_its_start() {
+    let subagents = Subagents::new();
+    let registration = subagents.register("spawn", replying("done")).unwrap();
+    let registry = subagents.clone();
+    // It removes the provider in the middle of the publication, before the recorder is told of the start.
+    let _remover = subagents.subscribe(move |event| {
+        if matches!(event, Event::Started(_)) {
+            assert!(registry.unregister("spawn"));
+        }
+    });
+    let (recorder, _subscription) = Recorder::listen_to(&subagents);
+    let run = registration.start(Request::new("work")).await.unwrap();
+    assert!(run.collect().await.into_result().unwrap().is_completed());
+    assert_eq!(recorder.words()[..2], ["started", "removed: spawn"]);
+    assert_eq!(registration.start(Request::new("work")).await.unwrap_err().code(), "UNREGISTERED");
+    drop(registration);
+    assert_eq!(recorder.words().iter().filter(|word| *word == "removed: spawn").count(), 1);
 }
 
 #[tokio::test]
@@ -232,7 +286,9 @@ async fn a_start_that_races_with_the_removal_makes_no_child() {
     let script = Script::new().wait_for(&ready).text("I live").in_start().complete("done");
     let (subagents, handle, log) = scripted(ScriptedProvider::new(script));
     let (recorder, _subscription) = Recorder::listen_to(&subagents);
-    let start = tokio::spawn(handle.start(Request::new("work")));
+    let start = handle.start(Request::new("work"));
+    let id = start.run_id();
+    let start = tokio::spawn(start);
     while log.live_children() == 0 {
         tokio::task::yield_now().await;
     }
@@ -241,6 +297,7 @@ async fn a_start_that_races_with_the_removal_makes_no_child() {
 
     let error = start.await.unwrap().unwrap_err();
     assert_eq!(error.code(), "UNREGISTERED");
+    assert!(id.is_some() && error.run_id() == id);
     assert_eq!(log.live_children(), 0, "what came to be too late is gone");
     assert_eq!(log.disposals(), 1);
     assert!(subagents.runs().is_empty());

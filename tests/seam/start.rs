@@ -161,8 +161,12 @@ async fn an_empty_prompt_and_content_that_is_not_carried_are_refused() {
     let provider =
         ScriptedProvider::replying("done").with_content(ContentKinds::TEXT.with(ContentKind::Image));
     let (_subagents, handle, log) = scripted(provider);
-    let error = handle.start(Request::new(Vec::new())).await.unwrap_err();
-    assert_eq!(error.code(), "EMPTY_PROMPT");
+    for blank in [vec![], vec!["".into()], vec![" \n\t".into(), "\u{a0}".into()]] {
+        let error = handle.start(Request::new(blank)).await.unwrap_err();
+        assert_eq!(error.code(), "EMPTY_PROMPT");
+    }
+    assert_eq!(handle.start(Request::new("")).await.unwrap_err().code(), "EMPTY_PROMPT");
+    assert!(log.requests().is_empty());
 
     let prompt = vec![
         ContentBlock::text("see"),

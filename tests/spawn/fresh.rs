@@ -134,7 +134,9 @@ async fn content_that_the_model_cannot_read_is_refused_by_name() {
     let (_subagents, spawn) = registered(Spawn::new(ScriptedModel::new()));
     let prompt = vec![ContentBlock::text("look"), ContentBlock::image("aGk=", "image/png")];
     let error = spawn.start(Request::new(prompt)).await.unwrap_err();
-    let StartError::UnsupportedContent { ref provider, index: 1, .. } = error else { panic!("{error:?}") };
+    let StartError::UnsupportedContent { ref provider, index: 1, run_id: Some(_), .. } = error else {
+        panic!("{error:?}")
+    };
     assert_eq!(&**provider, "spawn");
     assert!(error.to_string().contains("cannot carry image content"), "{error}");
     assert!(spawn.provider().sessions().is_empty());

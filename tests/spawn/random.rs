@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use subagent::agent::{Message, ModelError, ModelRequest, Session, SessionEventKind, UsageLedger, tool_fn};
+use subagent::agent::{
+    Message, ModelError, ModelEvent, ModelRequest, Session, SessionEventKind, UsageLedger, tool_fn,
+};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{AgentRun, Event, Fork, Parent, Request, RunId, Spawn, Subagents, ToolFilter, Unchecked};
 
@@ -82,6 +84,11 @@ fn task(request: &ModelRequest) -> (Node, usize) {
     (node, rounds)
 }
 
+/// Calls a tool, also one that is denied.
+fn call(reply: ScriptedReply, tool: &str, arguments: &serde_json::Value) -> ScriptedReply {
+    reply.event(ModelEvent::tool_call("", tool, arguments))
+}
+
 /// Uses its tools and delegates all at once, then ends.
 fn model() -> ScriptedModel {
     ScriptedModel::new().then_always_with(|request| {
@@ -91,10 +98,10 @@ fn model() -> ScriptedModel {
             let reply = reply.text(format!("agent {} is done", node.id));
             return if node.fails { reply.error(ModelError::other("broken")) } else { reply };
         }
-        let reply = node.uses.iter().fold(reply, |reply, at| reply.tool_call("", TOOLS[*at], json!({})));
+        let reply = node.uses.iter().fold(reply, |reply, at| call(reply, TOOLS[*at], &json!({})));
         node.children
             .iter()
-            .fold(reply, |reply, child| reply.tool_call("", "delegate", serde_json::to_value(child).unwrap()))
+            .fold(reply, |reply, child| call(reply, "delegate", &serde_json::to_value(child).unwrap()))
     })
 }
 

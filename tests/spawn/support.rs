@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use subagent::agent::{Message, ModelRequest, SessionEventKind, Tool, ToolSet, tool_fn};
+use subagent::agent::{Message, ModelEvent, ModelRequest, SessionEventKind, Tool, ToolSet, tool_fn};
 use subagent::testing::ScriptedReply;
 use subagent::{ContentBlock, Event, Parent, ProviderHandle, Request, Spawn, Subagents, Subscription};
 
@@ -12,8 +12,9 @@ pub(crate) fn says(text: &str) -> ScriptedReply {
     ScriptedReply::new().text(text)
 }
 
+/// Calls a tool, whether or not the child has it.
 pub(crate) fn calls(tool: &str) -> ScriptedReply {
-    ScriptedReply::new().tool_call("", tool, json!({}))
+    ScriptedReply::new().event(ModelEvent::tool_call("", tool, &json!({})))
 }
 
 pub(crate) fn parent() -> Parent {

@@ -57,7 +57,9 @@ async fn unknown_names_and_empty_filters_are_refused_and_nothing_is_made() {
         (ToolFilter::deny(["read", "write"]), UnusableFilter::NothingAllowed { known }),
     ] {
         let error = spawn.start(Request::new("go").parent(&top).tool_filter(filter)).await.unwrap_err();
-        let StartError::InvalidValue { ref capability, ref source } = error else { panic!("{error:?}") };
+        let StartError::InvalidValue { ref capability, ref source, run_id: Some(_) } = error else {
+            panic!("{error:?}")
+        };
         assert_eq!(capability, ToolFilter::NAME);
         assert_eq!(source.downcast_ref(), Some(&expected));
         assert!(chain(&error).contains("read, write"), "{}", chain(&error));

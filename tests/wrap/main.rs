@@ -4,6 +4,8 @@
 
 mod fallback;
 mod forwarding;
+mod hooks;
+mod mapped;
 mod races;
 mod retry;
 mod stage;

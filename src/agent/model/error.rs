@@ -89,18 +89,18 @@ impl ModelError {
         Self::Other { message: message.into(), source: None }
     }
 
-    /// A stable, machine-readable word for the kind of failure.
+    /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::RateLimited { .. } => "rate_limited",
-            Self::Authentication { .. } => "authentication",
-            Self::BadRequest { .. } => "bad_request",
-            Self::Server { .. } => "server",
-            Self::Network { .. } => "network",
-            Self::CutStream { .. } => "cut_stream",
-            Self::Refused { .. } => "refused",
-            Self::Other { .. } => "other",
+            Self::RateLimited { .. } => "RATE_LIMITED",
+            Self::Authentication { .. } => "AUTHENTICATION",
+            Self::BadRequest { .. } => "BAD_REQUEST",
+            Self::Server { .. } => "SERVER",
+            Self::Network { .. } => "NETWORK",
+            Self::CutStream { .. } => "CUT_STREAM",
+            Self::Refused { .. } => "REFUSED",
+            Self::Other { .. } => "OTHER",
         }
     }
 }

@@ -226,12 +226,12 @@ pub enum GenaiSetupError {
 }
 
 impl GenaiSetupError {
-    /// A stable, machine-readable word for the kind of failure.
+    /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::BaseUrl => "base_url",
-            Self::Client { .. } => "client",
+            Self::BaseUrl => "INVALID_BASE_URL",
+            Self::Client { .. } => "HTTP_CLIENT",
         }
     }
 }

@@ -49,6 +49,22 @@ pub enum AppendError {
     },
 }
 
+impl AppendError {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TurnOpen => "TURN_OPEN",
+            Self::NoTurn { .. } => "NO_TURN",
+            Self::StepOpen { .. } => "STEP_OPEN",
+            Self::NoStep { .. } => "NO_STEP",
+            Self::Unanswered { .. } => "UNANSWERED_CALL",
+            Self::CallId { .. } => "INVALID_CALL_ID",
+            Self::UnknownCall { .. } => "UNKNOWN_CALL",
+        }
+    }
+}
+
 /// A session log cannot be read. Lines are counted from 1; the header is the first.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -108,4 +124,21 @@ pub enum LoadSessionError {
         /// The seed length found.
         seed_length: u64,
     },
+}
+
+impl LoadSessionError {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "LOG_UNREADABLE",
+            Self::Empty => "EMPTY_LOG",
+            Self::Header { .. } => "INVALID_HEADER",
+            Self::Version { .. } => "UNKNOWN_VERSION",
+            Self::Event { .. } => "INVALID_EVENT",
+            Self::Sequence { .. } => "OUT_OF_SEQUENCE",
+            Self::Order { .. } => "OUT_OF_ORDER",
+            Self::Seed { .. } => "INVALID_SEED",
+        }
+    }
 }

@@ -111,6 +111,18 @@ pub enum ToolSetError {
     },
 }
 
+impl ToolSetError {
+    /// A stable code for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoName => "NO_TOOL_NAME",
+            Self::DuplicateTool { .. } => "DUPLICATE_TOOL",
+            Self::Schema { .. } => "INVALID_TOOL_SCHEMA",
+        }
+    }
+}
+
 /// The twin of [`Tool`] that can be a trait object.
 pub(in crate::agent) trait ErasedTool: Send + Sync {
     fn call_erased(&self, arguments: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;

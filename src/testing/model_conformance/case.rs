@@ -73,12 +73,12 @@ impl ModelCase {
     /// The code of the error that the case must end in, if in one.
     pub(super) fn error_code(self) -> Option<&'static str> {
         match self {
-            Self::BadRequest => Some("bad_request"),
-            Self::BadKey => Some("authentication"),
-            Self::RateLimited => Some("rate_limited"),
-            Self::ServerFails => Some("server"),
-            Self::BreaksOff | Self::Garbage => Some("cut_stream"),
-            Self::Unreachable => Some("network"),
+            Self::BadRequest => Some("BAD_REQUEST"),
+            Self::BadKey => Some("AUTHENTICATION"),
+            Self::RateLimited => Some("RATE_LIMITED"),
+            Self::ServerFails => Some("SERVER"),
+            Self::BreaksOff | Self::Garbage => Some("CUT_STREAM"),
+            Self::Unreachable => Some("NETWORK"),
             _ => None,
         }
     }

@@ -1,3 +1,4 @@
+use subagent::wrap::MappedRun;
 use subagent::{ContentKinds, DepthLimit, Provider, Settlement, StartError, StartRequest, Supports};
 
 use crate::GpuQuota;
@@ -10,17 +11,21 @@ pub struct OnGpu<P>(pub P);
 subagent::supports!([P: Supports<DepthLimit>] OnGpu<P>: GpuQuota, DepthLimit);
 
 impl<P: Provider + Supports<DepthLimit>> Provider for OnGpu<P> {
-    type Run = P::Run;
+    type Run = MappedRun<P::Run>;
 
-    async fn start(&self, mut request: StartRequest, settlement: Settlement) -> Result<P::Run, StartError> {
+    async fn start(
+        &self,
+        mut request: StartRequest,
+        settlement: Settlement,
+    ) -> Result<Self::Run, StartError> {
         let seconds = request.take::<GpuQuota>();
-        let settlement = settlement.map(move |mut outcome| {
+        MappedRun::start(&self.0, request, settlement, move |mut outcome| {
             if let Some(seconds) = seconds {
                 outcome.output = format!("{} (on a GPU, {seconds} s)", outcome.output.to_text()).into();
             }
             outcome
-        });
-        self.0.start(request, settlement).await
+        })
+        .await
     }
 
     fn content(&self) -> ContentKinds {

@@ -174,3 +174,12 @@ async fn a_wrapped_run_is_steered_and_resumed_typed_and_by_name() {
     assert_eq!(run.collect().await.into_result().unwrap().into_outcome(), by_type);
     assert_eq!(metered.provider().asked(), 8);
 }
+
+#[tokio::test]
+async fn what_a_wrapper_adds_stays_in_force_for_a_follow_up() {
+    let subagents = Subagents::new();
+    let on_gpu = subagents.register("on-gpu", OnGpu(Chat::default())).unwrap();
+    let run = on_gpu.start(Request::new("one").with::<GpuQuota>(20)).await.unwrap();
+    let run = run.settle().await.resume("two").await.map_err(|(error, _)| error).unwrap();
+    assert_eq!(run.collect().await.into_result().unwrap().text(), "one, two (on a GPU, 20 s)");
+}
