@@ -31,6 +31,13 @@ fn proper_use_of_a_child_that_is_another_program_compiles() {
     trybuild::TestCases::new().pass("ui-tests/pass-acp/*.rs");
 }
 
+#[cfg(feature = "acp-mcp")]
+#[test]
+fn proper_use_of_typed_answers_from_another_program_compiles() {
+    assert_has_cases("ui-tests/pass-acp-mcp");
+    trybuild::TestCases::new().pass("ui-tests/pass-acp-mcp/*.rs");
+}
+
 /// A folder without cases would pass in silence.
 fn assert_has_cases(folder: &str) {
     let entries = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).read_dir();

@@ -14,6 +14,8 @@ use super::mcp::Serving;
 use super::permission::PermissionPolicy;
 use super::provider::Acp;
 use super::settings::Settings;
+#[cfg(feature = "acp-mcp")]
+use crate::agent::ToolSet;
 use crate::run::{Absent, Presence, Present};
 
 /// Builds an [`Acp`] provider; made by [`Acp::builder`].
@@ -196,6 +198,19 @@ impl<Steer: Presence, Output: Presence> AcpBuilder<Steer, Output> {
     #[cfg(feature = "acp-mcp")]
     pub fn relay(mut self, relay: McpRelay) -> Self {
         self.serving.relay = Some(relay);
+        self
+    }
+
+    /// Offers children these tools of this program, which run here, as calls of an agent at the child's depth: a tool
+    /// that delegates is bound by all that binds the parent's descendants. No tool is offered otherwise. What the
+    /// parent's tool filter does not permit is left out.
+    ///
+    /// They are served as the tool of [`structured`](AcpBuilder::structured) is. Whether a child may call one is
+    /// for the [permission policy](AcpBuilder::permissions) to say, where the agent asks. A call that runs is
+    /// cancelled with the run.
+    #[cfg(feature = "acp-mcp")]
+    pub fn tools(mut self, tools: ToolSet) -> Self {
+        self.serving.tools = tools;
         self
     }
 

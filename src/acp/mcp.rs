@@ -1,5 +1,5 @@
-//! What a child is served over the Model Context Protocol: a tool that delivers the run's value. One endpoint for
-//! each child, on loopback, gone with it.
+//! What a child is served over the Model Context Protocol: a tool that delivers the run's value, and tools of this
+//! program. One endpoint for each child, on loopback, gone with it.
 
 mod capture;
 mod endpoint;
@@ -24,12 +24,14 @@ use self::token::Token;
 use super::environment::Environment;
 use super::error::AcpStartError;
 use super::wire::AgentInfo;
+use crate::agent::{OutsideAgent, ToolSet};
 use crate::capability::OutputSchema;
 use crate::capture::OutputContract;
 use crate::content::ContentBlock;
 use crate::error::StartError;
 use crate::request::StartRequest;
 use crate::stop_reason::StopReason;
+use crate::usage::Usage;
 
 pub use relay::{McpRelay, run_mcp_relay};
 
@@ -47,11 +49,13 @@ pub(super) struct Serving {
     pub(super) retries: u32,
     /// Check values against whole schemas.
     pub(super) validate_schemas: bool,
+    /// Tools of this program that children may call.
+    pub(super) tools: ToolSet,
 }
 
 impl Default for Serving {
     fn default() -> Self {
-        Self { relay: None, retries: 2, validate_schemas: false }
+        Self { relay: None, retries: 2, validate_schemas: false, tools: ToolSet::new() }
     }
 }
 
@@ -65,10 +69,25 @@ pub(super) struct Served {
 
 impl Served {
     /// What the request asks for; `None` where that is nothing. No port is open yet.
-    pub(super) fn of(serving: &Serving, request: &mut StartRequest) -> Result<Option<Arc<Self>>, StartError> {
-        let Some(schema) = request.take::<OutputSchema>() else { return Ok(None) };
-        let contract = OutputContract::of_request(&schema, request.output_check(), serving.validate_schemas)?;
-        let offered = Offered::new(Some(Capture::new(contract, serving.retries)));
+    pub(super) fn of(
+        serving: &Serving,
+        request: &mut StartRequest,
+        structured: bool,
+    ) -> Result<Option<Arc<Self>>, StartError> {
+        let schema = if structured { request.take::<OutputSchema>() } else { None };
+        if schema.is_none() && serving.tools.is_empty() {
+            return Ok(None);
+        }
+        let capture = match schema {
+            Some(schema) => {
+                let check = request.output_check();
+                let contract = OutputContract::of_request(&schema, check, serving.validate_schemas)?;
+                Some(Capture::beside(&serving.tools, contract, serving.retries))
+            }
+            None => None,
+        };
+        let caller = (!serving.tools.is_empty()).then(|| OutsideAgent::new(request, serving.tools.clone()));
+        let offered = Offered::new(capture, caller);
         Ok(Some(Arc::new(Self {
             token: Token::new(),
             relay: serving.relay.clone(),
@@ -128,8 +147,9 @@ impl Served {
         self.offered.capture().is_some_and(|capture| permission::is_for(SERVER, capture.tool(), request))
     }
 
-    /// A turn begins in which the value is asked for. `cut` ends it. Gives what is added to the prompt.
+    /// A turn begins. `cut` ends it. Gives what is added to the prompt.
     pub(super) fn begin_turn(&self, cut: CancellationToken) -> Option<ContentBlock> {
+        self.offered.begin_turn(&cut);
         let capture = self.offered.capture()?;
         capture.begin(cut);
         Some(ContentBlock::text(capture.instructions(SERVER)))
@@ -144,10 +164,19 @@ impl Served {
 
     /// What a turn's end comes to, `cancelled` or not.
     pub(super) fn judge(&self, stop: StopReason, diagnostic: Option<String>, cancelled: bool) -> Judged {
-        match self.offered.capture() {
+        let judged = match self.offered.capture() {
             Some(capture) => capture.judge(stop, diagnostic, cancelled),
             None => Judged::Settled { stop, diagnostic, structured: None },
+        };
+        if matches!(judged, Judged::Settled { .. }) {
+            self.offered.end_turn();
         }
+        judged
+    }
+
+    /// What the tools of this program used that the child called in this turn.
+    pub(super) fn usage(&self) -> Usage {
+        self.offered.caller().map(OutsideAgent::usage).unwrap_or_default()
     }
 
     /// Closes the endpoint and waits for what it does.

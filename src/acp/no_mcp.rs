@@ -13,6 +13,7 @@ use crate::content::ContentBlock;
 use crate::error::StartError;
 use crate::request::StartRequest;
 use crate::stop_reason::StopReason;
+use crate::usage::Usage;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Serving;
@@ -28,7 +29,7 @@ pub(super) enum Judged {
 
 impl Served {
     #[expect(clippy::unnecessary_wraps, reason = "the real one fails")]
-    pub(super) fn of(_: &Serving, _: &mut StartRequest) -> Result<Option<Arc<Self>>, StartError> {
+    pub(super) fn of(_: &Serving, _: &mut StartRequest, _: bool) -> Result<Option<Arc<Self>>, StartError> {
         Ok(None)
     }
 
@@ -56,6 +57,10 @@ impl Served {
     }
 
     pub(super) fn judge(&self, _: StopReason, _: Option<String>, _: bool) -> Judged {
+        match self.0 {}
+    }
+
+    pub(super) fn usage(&self) -> Usage {
         match self.0 {}
     }
 

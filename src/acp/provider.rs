@@ -89,7 +89,7 @@ impl<Steer: Presence, Output: Presence> Provider for Acp<Steer, Output> {
         settlement: Settlement,
     ) -> Result<Self::Run, StartError> {
         let directory = self.launcher.directory(request.working_dir()).map_err(StartError::failed)?;
-        let served = if Output::PRESENT { Served::of(&self.launcher.serving, &mut request)? } else { None };
+        let served = Served::of(&self.launcher.serving, &mut request, Output::PRESENT)?;
         let cancellation = settlement.cancellation();
         let opened = tokio::select! {
             biased;

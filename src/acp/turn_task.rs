@@ -93,6 +93,9 @@ async fn drive(
             Judged::Settled { stop, diagnostic, structured } => break (stop, diagnostic, structured),
         }
     };
+    if let Some(served) = served {
+        usage.merge(&served.usage());
+    }
     let mut outcome = Outcome::new(stop).with_usage(usage);
     outcome.diagnostic = diagnostic;
     outcome.structured = structured;

@@ -4,6 +4,11 @@ mod calls;
 mod cut;
 mod reply;
 
+#[cfg(feature = "acp-mcp")]
+pub(super) use self::calls::contained;
+#[cfg(feature = "acp-mcp")]
+pub(super) use self::cut::cut;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Parent;
 use super::log::Log;
-use crate::agent::{CallingAgent, ToolContext, ToolSet, UsageLedger};
+use crate::agent::{CallingAgent, NO_MODEL, ToolContext, ToolSet, UsageLedger};
 use crate::capability::{Capability, ToolFilter};
 
 impl Parent {
@@ -73,7 +73,7 @@ impl From<&CallingAgent> for Parent {
             fields.depth = header.depth;
             fields.max_depth = header.max_depth;
             fields.working_dir.clone_from(&header.working_dir);
-            fields.model = Some(agent.model.name().into());
+            fields.model = Some(agent.model.name()).filter(|name| *name != NO_MODEL).map(Into::into);
             fields.cancellation = Some(agent.cancellation.clone());
             fields.tools = Some(agent.tools.clone());
             fields.tool_filter.clone_from(&header.tool_filter);

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -13,6 +14,9 @@ use super::delivery::{register, typed};
 use super::scene::{Scene, eventually, patiently};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
+
+/// What is refused, how, and the headers and body of it.
+type Case<'a> = (&'a str, u16, Vec<(&'a str, &'a str)>, &'a str);
 
 /// A child at work, and where its tools are served.
 struct Served {
@@ -45,7 +49,7 @@ async fn asked(port: u16, headers: &[(&str, &str)], body: &str) -> (u16, String)
         format!("POST /mcp HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
     request += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
     for (name, value) in headers {
-        request += &format!("{name}: {value}\r\n");
+        write!(request, "{name}: {value}\r\n").unwrap();
     }
     request = request + "\r\n" + body;
     let answer = tokio::task::spawn_blocking(move || {
@@ -76,7 +80,7 @@ async fn only_the_child_gets_through_and_nothing_leaks() {
     let host = one.host();
     let other_host = other.host();
     let large = format!("{LIST}{}", " ".repeat(5 << 20));
-    let cases: [(&str, u16, Vec<(&str, &str)>, &str); 10] = [
+    let cases: [Case<'_>; 10] = [
         ("no token", 401, vec![("Host", &host)], LIST),
         ("another run's token", 401, vec![("Host", &host), ("Authorization", &foreign)], LIST),
         ("half a token", 401, vec![("Host", &host), ("Authorization", &half)], LIST),
@@ -213,7 +217,7 @@ impl Subscriber for Log {
 
     fn event(&self, event: &tracing::Event<'_>) {
         let mut told = String::new();
-        event.record(&mut |_: &Field, value: &dyn std::fmt::Debug| told += &format!("{value:?} "));
+        event.record(&mut |_: &Field, value: &dyn std::fmt::Debug| write!(told, "{value:?} ").unwrap());
         self.0.lock().unwrap().push(told);
     }
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{ToolDefinition, ToolOutput};
+use crate::agent::{ToolDefinition, ToolOutput, ToolSet};
 use crate::capture::{DELIVERED, Delivery, Offer, OutputContract, TOOL, TOOL_DESCRIPTION, Verdict};
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
@@ -37,8 +37,13 @@ pub(in crate::acp) enum Judged {
 }
 
 impl Capture {
-    pub(super) fn new(contract: OutputContract, retries: u32) -> Self {
-        Self { tool: TOOL.into(), contract, retries, turn: Mutex::new(None) }
+    /// The tool under a name that none of the child's other tools has.
+    pub(super) fn beside(tools: &ToolSet, contract: OutputContract, retries: u32) -> Self {
+        let mut tool = TOOL.to_owned();
+        while tools.contains(&tool) {
+            tool.push('_');
+        }
+        Self { tool: tool.into(), contract, retries, turn: Mutex::new(None) }
     }
 
     pub(super) fn tool(&self) -> &str {

@@ -73,7 +73,7 @@ impl Endpoint {
         {
             tracing::warn!("the MCP endpoint of an ACP child panicked");
         }
-        self.offered.wait().await;
+        self.offered.close().await;
     }
 }
 

@@ -34,10 +34,10 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let output = self.0.call(&request.name, arguments).await;
+        let output = self.0.call(&request.name, arguments, context.ct).await;
         Ok(result(&output).into())
     }
 }

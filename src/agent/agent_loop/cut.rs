@@ -3,7 +3,7 @@ use crate::content::{ContentBlock, ContentKinds};
 
 /// The output with at most `most` bytes of content, and only of kinds that the model reads. What is cut or left out
 /// is marked, so that the model knows.
-pub(super) fn cut(mut output: ToolOutput, most: usize, kinds: ContentKinds) -> ToolOutput {
+pub(in crate::agent) fn cut(mut output: ToolOutput, most: usize, kinds: ContentKinds) -> ToolOutput {
     let mut left = most;
     for block in &mut output.content {
         let kind = block.kind();
