@@ -14,3 +14,4 @@ mod real_agents;
 #[path = "../acp/scene.rs"]
 mod scene;
 mod security;
+mod tools;
