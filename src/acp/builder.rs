@@ -202,8 +202,7 @@ impl<Steer: Presence, Output: Presence> AcpBuilder<Steer, Output> {
     }
 
     /// Offers children these tools of this program, which run here, as calls of an agent at the child's depth: a tool
-    /// that delegates is bound by all that binds the parent's descendants. No tool is offered otherwise. What the
-    /// parent's tool filter does not permit is left out.
+    /// that delegates is bound by all that binds the parent's descendants. No tool is offered otherwise.
     ///
     /// They are served as the tool of [`structured`](AcpBuilder::structured) is. Whether a child may call one is
     /// for the [permission policy](AcpBuilder::permissions) to say, where the agent asks. A call that runs is

@@ -4,7 +4,7 @@ use serde_json::json;
 use subagent::acp::AcpBuilder;
 use subagent::agent::{Tool, ToolSet, UsageLedger, tool_fn};
 use subagent::testing::ScriptedProvider;
-use subagent::{ModelUsage, Parent, Request, StopReason, Subagents, ToolFilter};
+use subagent::{ModelUsage, Parent, Request, StopReason, Subagents};
 use tokio::sync::Notify;
 
 use super::agents::{assert_completed, with_each};
@@ -59,17 +59,6 @@ async fn beside_the_capture_tool_each_keeps_a_name_of_its_own() {
     let said = patiently(run.collect()).await.into_result().unwrap();
     assert!(said.text().starts_with("[theirs]"), "{}", said.text());
     assert_eq!(said.structured().unwrap(), 5);
-}
-
-#[tokio::test]
-async fn what_the_parents_filter_denies_is_not_offered() {
-    let Some(scene) = Scene::new() else { return };
-    let agent = scene.register(offering(&scene, set(whoami())));
-    let parent = Parent::new("agent", "session").with_tool_filter(ToolFilter::deny(["whoami"]));
-    let run =
-        scene.try_start(&agent, Request::new("tools\ncall whoami {\"a\": 1}").parent(&parent)).await.unwrap();
-    let said = patiently(run.collect()).await.into_result().unwrap();
-    assert!(said.text().starts_with("[][ERROR There is no tool named `whoami`"), "{}", said.text());
 }
 
 #[tokio::test]
