@@ -37,6 +37,7 @@ mod turn_options;
 pub use crate::capture::OutputContract;
 #[cfg(feature = "jsonschema")]
 pub use crate::capture::UnusableSchema;
+pub(crate) use activity::Activity;
 pub use builder::{Agent, AgentBuilder};
 pub use inbox::{Inbox, InboxClosed};
 pub use ledger::UsageLedger;

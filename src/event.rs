@@ -58,6 +58,9 @@ pub struct RunEnded {
     /// the run has no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
+    /// What went wrong, safe to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostic: Option<String>,
     /// What the run used.
     #[serde(skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
@@ -85,4 +88,14 @@ pub struct RunInfo {
     /// The run that this one follows up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_from: Option<RunId>,
+}
+
+impl RunInfo {
+    /// The run that this one was started in, where the agent that delegated says so by its id: an in-process child,
+    /// and every [`StartRequest::as_parent`](crate::StartRequest::as_parent). Such an id stays the same when the run
+    /// is resumed: it is the first one's.
+    #[must_use]
+    pub fn parent_run(&self) -> Option<RunId> {
+        self.parent_agent_id.as_ref()?.as_str().parse().ok()
+    }
 }

@@ -130,3 +130,10 @@ text_id! {
     /// The id of a session, as its host words it; cheap to clone.
     SessionId
 }
+
+/// The id of the agent that works in a run: the run's own, in its text form.
+impl From<RunId> for AgentId {
+    fn from(run: RunId) -> Self {
+        run.to_string().into()
+    }
+}

@@ -45,15 +45,19 @@
 //!
 //! - [`Subagents`] is the registry: providers by name, live runs, listeners, shutdown.
 //! - A [`Provider`] is one transport for running a child: [`Spawn`] and [`Fork`] run the built-in [`agent`] in this
-//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure,
-//!   [`testing::ScriptedProvider`] plays a script. Implement the trait for anything else.
+//!   program, [`provider_fn`] and [`steerable_provider_fn`] your own one behind an async closure, `acp::Acp` another
+//!   program that speaks the Agent Client Protocol, [`testing::ScriptedProvider`] plays a script. Implement the trait
+//!   for anything else.
 //! - A [`Live`] handle owns a run; it becomes a [`Settled`] one, which has the [`SubagentResult`]. The child never
 //!   outlives its handle.
 //! - An [`Event`] pair tells listeners of each run; [`Updates`] stream what its child does.
 //! - [`agent`] has a built-in agent: session, model, tools and the loop over them.
+//! - [`tree`] shows the runs while they go on.
+//!
+//! The [`guide`] has a chapter for each thing that you may want to do.
 //!
 //! The rest is in the modules: [`capability`] what a request may ask for, [`run`] the futures and streams of a run,
-//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back, validate and trace, [`testing`]
+//! [`error`] all errors and how to print them, [`wrap`] wrappers that retry, fall back and validate, [`testing`]
 //! stand-ins and conformance suites. Whatever is in [`capability`], [`content`], [`error`], [`event`], [`id`],
 //! [`provider`], [`registry`], [`request`], [`result`] and [`run`] can also be imported from the root.
 //!
@@ -81,6 +85,8 @@
 //! | feature | what it adds | default |
 //! |---|---|---|
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
+//! | `acp` | `acp::Acp`: children that are other programs, driven over the Agent Client Protocol | no |
+//! | `acp-mcp` | `AcpBuilder::structured` and `AcpBuilder::tools`: those children deliver typed values, and call tools of this program; brings an HTTP server on loopback, and `acp` | no |
 //! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //! | `genai` | `agent::GenaiModel`: every model that the `genai` crate speaks to; brings an HTTP and a TLS stack | no |
 //!
@@ -100,6 +106,7 @@ mod erased;
 pub mod error;
 pub mod event;
 mod fork;
+pub mod guide;
 pub mod id;
 mod in_process;
 mod parent;
@@ -113,6 +120,8 @@ mod spawn;
 mod stop_reason;
 mod sync;
 pub mod testing;
+mod trace;
+pub mod tree;
 mod update;
 mod usage;
 pub mod wrap;

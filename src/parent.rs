@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 pub use log::ParentLog;
 
 use self::log::Log;
-use crate::agent::{CallingAgent, ToolSet, UsageLedger};
+use crate::agent::{Activity, CallingAgent, ToolSet, UsageLedger};
 use crate::capability::ToolFilter;
 use crate::id::{AgentId, SessionId};
 
@@ -44,6 +44,8 @@ struct Fields {
     max_output_tokens: Option<NonZeroU32>,
     usage: Option<UsageLedger>,
     log: Option<Log>,
+    /// Where signs of life of a child that the agent waits for are reported.
+    activity: Option<Activity>,
     /// The agent itself, where it is one of the built-in kind.
     agent: Option<CallingAgent>,
 }
@@ -65,14 +67,15 @@ impl Parent {
             max_output_tokens: None,
             usage: None,
             log: None,
+            activity: None,
             agent: None,
         }))
     }
 
-    /// Sets how many delegations lie above this agent; a top-level agent is at 0.
+    /// Sets how many delegations lie above this agent; a top-level agent is at 0. It can only grow.
     #[must_use]
     pub fn with_depth(self, depth: u32) -> Self {
-        self.change(|fields| fields.depth = depth)
+        self.change(|fields| fields.depth = fields.depth.max(depth))
     }
 
     /// Binds this agent's descendants: none may be deeper than `max_depth`. Called twice, the smaller stands.

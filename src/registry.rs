@@ -20,3 +20,4 @@ pub(crate) use hub::Hub;
 pub use listeners::Subscription;
 pub use registration::Registration;
 pub use subagents::Subagents;
+pub(crate) use subagents::is_unseen;

@@ -24,7 +24,7 @@ mod updates;
 mod wrong_state;
 
 pub use cancellation::{CancelCause, Cancellation};
-pub(crate) use cell::{Phase, RunCell, Setup, Verdict};
+pub(crate) use cell::{Glimpse, Phase, RunCell, Setup, Verdict};
 pub use collected::Collected;
 pub use contract::{Resumable, Run, Steerable};
 pub use dispose::Dispose;
@@ -41,6 +41,7 @@ pub use settlement::{Intercepted, Settlement};
 pub use start::Start;
 pub(crate) use start::{first_uncarried, start_run};
 pub use steer::Steer;
+pub(crate) use timer::is_there as has_timer;
 pub use updates::{Missed, Updates};
 #[doc(hidden)]
 pub use wrong_state::{ResumedWhileLive, SteeredOnceSettled};

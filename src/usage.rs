@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 
 /// What a run used: its own model calls and those of its descendants, kept apart, per model.
 ///
-/// A count that nobody reported is `None`, never 0.
+/// A count that nobody reported is `None`, never 0. A call that failed or was cancelled before its model reported
+/// counts nothing, so that a sum is what was reported, and may be less than what was billed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -110,5 +111,30 @@ fn add_to(sums: &mut Vec<ModelUsage>, usage: &ModelUsage) {
     match sums.iter_mut().find(|sum| sum.model == usage.model) {
         Some(sum) => sum.add(usage),
         None => sums.push(usage.clone()),
+    }
+}
+
+/// The two counts that every vendor reports, over all models.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) input: Option<u64>,
+    pub(crate) output: Option<u64>,
+}
+
+impl Tokens {
+    pub(crate) fn of(usage: &[ModelUsage]) -> Self {
+        let mut tokens = Self::default();
+        for usage in usage {
+            tokens.add(usage);
+        }
+        tokens
+    }
+
+    pub(crate) fn add(&mut self, usage: &ModelUsage) {
+        for (sum, term) in [(&mut self.input, usage.input_tokens), (&mut self.output, usage.output_tokens)] {
+            if let Some(term) = term {
+                *sum = Some(sum.unwrap_or(0).saturating_add(term));
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! Wrappers: providers around providers, which try again, fall back, check or trace.
+//! Wrappers: providers around providers, which try again, fall back or check.
 //!
 //! Each forwards what the provider inside supports, and no more: a request for a capability that the provider inside
 //! lacks does not compile, and its runs can be steered and resumed exactly where the inner ones can.
 //!
 //! ```
 //! use std::num::NonZeroU32;
-//! use subagent::wrap::{Fallback, Retry, Traced, Validated};
+//! use subagent::wrap::{Fallback, Retry, Validated};
 //! use subagent::{Request, Subagents, provider_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -17,7 +17,7 @@
 //! let solid = Validated::new(solid, |outcome| {
 //!     outcome.output.to_text().parse::<u32>().map(drop).map_err(|_| "a number is wanted".to_owned())
 //! });
-//! let provider = Traced::new(Fallback::new(retried, solid).when(|outcome| !outcome.stop_reason.is_completed()));
+//! let provider = Fallback::new(retried, solid).when(|outcome| !outcome.stop_reason.is_completed());
 //!
 //! let subagents = Subagents::new();
 //! let handle = subagents.register("careful", provider)?;
@@ -38,7 +38,6 @@ mod either;
 mod fallback;
 mod mapped;
 mod retry;
-mod traced;
 mod validated;
 
 pub use attempts::AttemptRun;
@@ -46,5 +45,4 @@ pub use either::EitherRun;
 pub use fallback::Fallback;
 pub use mapped::MappedRun;
 pub use retry::Retry;
-pub use traced::{Traced, TracedRun};
 pub use validated::Validated;

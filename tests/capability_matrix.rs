@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use acme_agents::{Chat, GpuQuota, Metered, OnGpu, OneShot, Reader, Renderer, Thinker, Worker};
+#[cfg(feature = "acp")]
+use subagent::acp::Acp;
 use subagent::testing::ScriptedProvider;
 use subagent::{
     Absent, Capability, ChildContext, Declares, DepthLimit, Fork, Inbox, ModelChoice, Outcome, OutputSchema,
@@ -99,6 +101,13 @@ matrix! { DOCUMENTED:
     "ScriptedProvider"       ScriptedProvider:                 yes yes yes yes yes yes yes no | yes yes;
 }
 
+#[cfg(feature = "acp")]
+matrix! { OF_ACP:
+    "Acp"                    Acp:                              no  no  no  no  no  no  no  no | no  yes;
+    "Acp<Absent, Present>"   Acp<Absent, Present>:             yes no  no  no  no  no  no  no | no  yes;
+    "Acp<Present>"           Acp<Present>:                     no  no  no  no  no  no  no  no | yes yes;
+}
+
 // Each part taken away alone, wrappers around what has and what lacks, and what a third party writes.
 matrix! { OTHERS:
     "" ScriptedProvider<Absent>:                        no  no  no  no  no  no  no  no  | yes yes;
@@ -138,13 +147,20 @@ fn the_documented_table_is_the_asserted_one() {
         format!("| provider | {} |", heads.join(" | ")),
         format!("|---|{}", ":-:|".repeat(columns.len())),
     ];
-    for (name, [built_in @ .., gpu, steer, resume]) in DOCUMENTED {
+    #[cfg(feature = "acp")]
+    let documented = DOCUMENTED.iter().chain(OF_ACP);
+    #[cfg(not(feature = "acp"))]
+    let documented = DOCUMENTED;
+    for (name, [built_in @ .., gpu, steer, resume]) in documented {
         assert!(!gpu, "{name} supports what the table has no column for");
         let cells = built_in.iter().chain([steer, resume]).map(|has| if *has { "yes" } else { "–" });
         lines.push(format!("| `{name}` | {} |", cells.collect::<Vec<_>>().join(" | ")));
     }
     let table = lines.join("\n") + "\n";
-    let documented = include_str!("../src/capability/table.md");
+    // The table is the same whatever is compiled in.
+    let is_compiled_in = |line: &&str| cfg!(feature = "acp") || !line.starts_with("| `Acp");
+    let documented: String =
+        include_str!("../src/capability/table.md").split_inclusive('\n').filter(is_compiled_in).collect();
     assert_eq!(documented, table, "put this into src/capability/table.md:\n{table}");
     assert!(
         include_str!("../src/lib.rs").contains(r#"#![doc = include_str!("capability/table.md")]"#),

@@ -45,6 +45,11 @@ fn with_default_features_at_most_60_crates_and_no_http_or_tls() {
 }
 
 #[test]
+fn with_acp_at_most_90_crates_and_no_http_or_tls() {
+    assert_light("with the feature acp", &["--features", "acp"], 90);
+}
+
+#[test]
 fn an_http_or_tls_crate_is_recognised_by_its_name() {
     for name in ["reqwest", "hyper", "hyper-util", "rustls", "rustls-pki-types", "aws-lc-sys", "ring"] {
         assert!(is_http_or_tls(name), "{name} was not recognised");

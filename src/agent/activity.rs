@@ -4,17 +4,30 @@ use std::time::Duration;
 
 use tokio::time::{self, Instant};
 
-/// When an agent last showed life: a token, a tool event. What the idle limit counts from.
+/// When an agent last showed life: a token, a tool event, or a sign of life of a child that it waits for. What the
+/// idle limit counts from.
 #[derive(Debug, Clone)]
-pub(super) struct Activity(Arc<Mutex<Instant>>);
+pub(crate) struct Activity(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    last: Mutex<Instant>,
+    /// The agent that waits for this one.
+    above: Option<Activity>,
+}
 
 impl Activity {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Instant::now())))
+    pub(super) fn new(above: Option<Self>) -> Self {
+        Self(Arc::new(Inner { last: Mutex::new(Instant::now()), above }))
     }
 
     pub(super) fn touch(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let now = Instant::now();
+        let mut next = Some(self);
+        while let Some(activity) = next {
+            *activity.0.last.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            next = activity.0.above.as_ref();
+        }
     }
 
     /// Ends once nothing has happened for `limit`; never without a limit.
@@ -31,6 +44,6 @@ impl Activity {
     }
 
     fn last(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,6 +12,7 @@ pub(super) use self::cut::cut;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use self::reply::{Reply, ReplyEnd};
@@ -29,6 +30,7 @@ use super::turn_options::TurnOptions;
 use crate::capture::{Delivery, Verdict};
 use crate::content::{ContentBlock, Output};
 use crate::stop_reason::StopReason;
+use crate::trace;
 use crate::update::Update;
 
 const LAST_STEP: &str = "This is the last step: the step limit is reached and no more tools can be called. \
@@ -54,15 +56,18 @@ pub(super) async fn run(agent: &mut Agent, prompt: Vec<ContentBlock>, options: T
     let mut turn = Turn {
         agent,
         options: &options,
-        activity: Activity::new(),
+        activity: Activity::new(options.activity_above.clone()),
         start,
         steps: 0,
         call_ids: HashSet::new(),
         delivery: Delivery::default(),
         notice: None,
     };
-    let end = turn.run(prompt).await;
-    turn.finish(end)
+    let span = if options.in_run { Span::none() } else { trace::turn(turn.agent) };
+    let end = turn.run(prompt).instrument(span.clone()).await;
+    let outcome = turn.finish(end);
+    trace::ended(&span, &outcome.stop_reason, outcome.diagnostic.as_deref(), &outcome.usage.own);
+    outcome
 }
 
 /// One turn in flight.

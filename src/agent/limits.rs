@@ -11,12 +11,13 @@ pub struct Limits {
     /// The most tokens of one model response; the model's own limit by default. A response that reaches it ends the
     /// turn with `MaxTokens`.
     pub output_tokens: Option<NonZeroU32>,
-    /// How long nothing may happen: no token, no tool call or result. Off by default. Ends the turn with `TimeLimit`.
+    /// How long nothing may happen: no token, no tool call or result, of the agent and of the in-process children that
+    /// its tools wait for. Off by default. Ends the turn with `TimeLimit`.
     pub idle: Option<Duration>,
     /// How long one tool call may take; 30 minutes by default. The model is told, and the turn goes on.
     pub tool_deadline: Option<Duration>,
-    /// The most bytes that one tool result adds to the log; 128 KiB by default. What is over is cut, with a mark that
-    /// the model sees.
+    /// The most bytes that one tool result adds to the log, give or take its marks; 128 KiB by default. What is over is
+    /// cut, with a mark that the model sees.
     pub tool_result_bytes: usize,
     /// The most bytes of text and thoughts in one response, whatever the model counts as tokens; 1 MiB by default.
     /// A response that reaches it ends the turn with `MaxTokens`.

@@ -25,6 +25,8 @@ use crate::usage::Usage;
 /// all that binds its parent's descendants.
 pub(crate) struct OutsideAgent {
     agent: Agent,
+    /// That of the parent, which is kept from being idle.
+    activity: Option<Activity>,
     /// Where the usage of the parent is added up.
     above: Option<UsageLedger>,
     /// That of the turn.
@@ -51,7 +53,8 @@ impl OutsideAgent {
             .session(SessionWriter::new(header))
             .tools(tools)
             .build();
-        Self { agent, above, usage: Mutex::default() }
+        let activity = parent.and_then(Parent::activity).cloned();
+        Self { agent, activity, above, usage: Mutex::default() }
     }
 
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
@@ -88,7 +91,7 @@ impl OutsideAgent {
             call_id: format!("call-{}", Uuid::now_v7()).into(),
             agent: self.agent.as_caller(cancellation.clone(), lock(&self.usage).clone()),
             cancellation: cancellation.clone(),
-            activity: Activity::new(),
+            activity: Activity::new(self.activity.clone()),
         };
         let late = async {
             cancellation.cancelled().await;

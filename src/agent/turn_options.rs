@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::activity::Activity;
 use super::inbox::Inbox;
 use super::ledger::UsageLedger;
 use crate::update::Update;
@@ -16,6 +17,9 @@ pub struct TurnOptions {
     pub(super) updates: Arc<dyn Fn(Update) + Send + Sync>,
     pub(super) usage: UsageLedger,
     pub(super) notice: Option<Arc<str>>,
+    /// Whether the turn is that of a run, which has a span of its own.
+    pub(super) in_run: bool,
+    pub(super) activity_above: Option<Activity>,
 }
 
 impl TurnOptions {
@@ -27,6 +31,8 @@ impl TurnOptions {
             updates: Arc::new(|_| {}),
             usage: UsageLedger::new(),
             notice: None,
+            in_run: false,
+            activity_above: None,
         }
     }
 
@@ -51,6 +57,17 @@ impl TurnOptions {
     /// What the model is told before the prompt, as a message of its own.
     pub fn notice(mut self, notice: impl Into<Arc<str>>) -> Self {
         self.notice = Some(notice.into());
+        self
+    }
+
+    pub(crate) fn in_run(mut self) -> Self {
+        self.in_run = true;
+        self
+    }
+
+    /// Who waits for this turn: what the agent does is a sign of life of that agent, too.
+    pub(crate) fn activity_above(mut self, above: Option<Activity>) -> Self {
+        self.activity_above = above;
         self
     }
 

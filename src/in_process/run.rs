@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::children::Listed;
 use super::turn::{Seat, Turn, Worker};
 use super::{Child, Settings};
-use crate::agent::{Session, TurnOptions, UsageLedger};
+use crate::agent::{Activity, Session, TurnOptions, UsageLedger};
 use crate::content::{ContentBlock, ContentKinds};
 use crate::error::{DisposeError, ResumeError, SteerError};
 use crate::id::AgentId;
@@ -27,6 +27,8 @@ pub struct AgentRun<S = Present> {
     carried: ContentKinds,
     /// Where the usage of the parent is added up.
     above: Option<UsageLedger>,
+    /// Where the parent's signs of life are kept.
+    activity_above: Option<Activity>,
     /// How long the task has to end by itself.
     grace: Duration,
     seat: Seat,
@@ -53,6 +55,7 @@ impl<S> AgentRun<S> {
             session,
             carried: agent.model().content_kinds(),
             above,
+            activity_above: request.parent().and_then(Parent::activity).cloned(),
             grace: settings.limits.cancel_grace.saturating_add(WIND_DOWN),
             seat: Seat::new(agent),
             turn: Mutex::new(None),
@@ -84,7 +87,7 @@ impl<S> AgentRun<S> {
         settlement: Settlement,
     ) {
         let usage = self.above.as_ref().map_or_else(UsageLedger::new, UsageLedger::child_of);
-        let mut options = TurnOptions::new().usage(usage);
+        let mut options = TurnOptions::new().usage(usage).activity_above(self.activity_above.clone());
         if let Some(notice) = notice {
             options = options.notice(notice);
         }

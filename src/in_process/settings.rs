@@ -105,6 +105,8 @@ impl Settings {
         header.max_steps = max_steps;
         header.max_output_tokens = max_output_tokens;
         let mut agent = Agent::builder(model)
+            // So that what the child delegates itself can be told to come from its run.
+            .id(request.run_id().into())
             .session(SessionWriter::fork(&inherited.seed, header))
             .tools(offered)
             .limits(self.limits.clone());

@@ -3,12 +3,14 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use crate::agent::{Agent, Inbox, TurnOptions, TurnOutcome};
 use crate::content::ContentBlock;
 use crate::result::Outcome;
 use crate::run::Settlement;
 use crate::sync::lock;
+use crate::trace;
 
 /// One turn of a child, on a task of its own. Dropped, it ends.
 pub(super) struct Turn {
@@ -31,14 +33,18 @@ impl Turn {
         let options = options
             .cancellation(stop.clone())
             .inbox(inbox.clone())
+            .in_run()
             .on_update(move |update| progress.report(update));
-        let task = tokio::spawn(async move {
+        let span = settlement.span();
+        worker.tell(&span);
+        let task = async move {
             let mut worker = worker;
             let outcome = worker.run_turn(prompt, options).await;
             // Whoever hears of the result can have the agent's next turn.
             drop(worker);
             settlement.settle(outcome);
-        });
+        };
+        let task = tokio::spawn(task.instrument(span));
         Self { inbox, stop, task }
     }
 }
@@ -88,6 +94,13 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Says in a run's span who works there.
+    fn tell(&self, span: &Span) {
+        if let Some(agent) = &self.agent {
+            trace::child(span, agent);
+        }
+    }
+
     async fn run_turn(&mut self, prompt: Vec<ContentBlock>, options: TurnOptions) -> Outcome {
         match &mut self.agent {
             Some(agent) => outcome(agent.run_turn(prompt, options).await),

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::Parent;
 use super::log::Log;
-use crate::agent::{CallingAgent, NO_MODEL, ToolContext, ToolSet, UsageLedger};
-use crate::capability::{Capability, ToolFilter};
+use crate::agent::{Activity, CallingAgent, NO_MODEL, ToolContext, ToolSet, UsageLedger};
+use crate::capability::{Capability, DepthLimit, OutputTokenLimit, StepLimit, ToolFilter};
+use crate::id::SessionId;
+use crate::request::StartRequest;
 
 impl Parent {
     /// Sets the tools that the parent offers to in-process children.
@@ -56,6 +58,35 @@ impl Parent {
         self.0.agent.as_ref()
     }
 
+    /// The child of a run.
+    pub(crate) fn of_run(request: &StartRequest, session: SessionId) -> Self {
+        let above = request.parent().cloned();
+        let parent = Self::new(request.run_id(), session).change(|fields| {
+            fields.depth = request.depth();
+            fields.working_dir = request.working_dir().map(Into::into);
+            fields.max_depth =
+                smallest(above.as_ref().and_then(Self::max_depth), request.peek::<DepthLimit>());
+            fields.max_steps =
+                smallest(above.as_ref().and_then(Self::max_steps), request.peek::<StepLimit>());
+            fields.max_output_tokens = smallest(
+                above.as_ref().and_then(Self::max_output_tokens),
+                request.peek::<OutputTokenLimit>(),
+            );
+            fields.tool_filter = above.as_ref().and_then(Self::tool_filter).cloned();
+            fields.usage = above.as_ref().and_then(Self::usage).map(UsageLedger::child_of);
+            fields.activity = above.as_ref().and_then(Self::activity).cloned();
+            fields.cancellation = Some(request.cancellation().token());
+        });
+        match request.peek::<ToolFilter>() {
+            Some(filter) => parent.with_tool_filter(filter),
+            None => parent,
+        }
+    }
+
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.0.activity.as_ref()
+    }
+
     pub(crate) fn max_steps(&self) -> Option<NonZeroU32> {
         self.0.max_steps
     }
@@ -63,6 +94,10 @@ impl Parent {
     pub(crate) fn max_output_tokens(&self) -> Option<NonZeroU32> {
         self.0.max_output_tokens
     }
+}
+
+fn smallest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).min()
 }
 
 /// The agent with all that it passes on: place, directory, model, tools, limits, usage, and its cancellation.
@@ -86,9 +121,12 @@ impl From<&CallingAgent> for Parent {
     }
 }
 
-/// The calling agent; its child is cancelled when the call ends.
+/// The calling agent; its child is cancelled when the call ends, and what the child does keeps the agent from being
+/// idle.
 impl From<&ToolContext> for Parent {
     fn from(context: &ToolContext) -> Self {
-        Self::from(&context.agent).with_cancellation(context.cancellation.clone())
+        Self::from(&context.agent)
+            .with_cancellation(context.cancellation.clone())
+            .change(|fields| fields.activity = Some(context.activity.clone()))
     }
 }

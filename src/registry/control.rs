@@ -34,12 +34,7 @@ impl RunControl {
     /// What the run is doing.
     #[must_use]
     pub fn state(&self) -> RunState {
-        match self.cell.phase() {
-            Phase::Starting => RunState::Starting,
-            Phase::Publishing | Phase::Live => RunState::Live,
-            Phase::Ending => RunState::Ending,
-            Phase::Done | Phase::Abandoned => RunState::Settled,
-        }
+        self.cell.phase().into()
     }
 
     /// When the child last reported something, or was started.
@@ -95,4 +90,15 @@ pub enum RunState {
     Ending,
     /// It has settled.
     Settled,
+}
+
+impl From<Phase> for RunState {
+    fn from(phase: Phase) -> Self {
+        match phase {
+            Phase::Starting => Self::Starting,
+            Phase::Publishing | Phase::Live => Self::Live,
+            Phase::Ending => Self::Ending,
+            Phase::Done | Phase::Abandoned => Self::Settled,
+        }
+    }
 }

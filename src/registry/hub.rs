@@ -88,11 +88,11 @@ impl Hub {
         drop(removed);
     }
 
-    pub(super) fn run(&self, id: RunId) -> Option<Arc<RunCell>> {
+    pub(crate) fn run(&self, id: RunId) -> Option<Arc<RunCell>> {
         lock(&self.runs).by_id.get(&id).map(|listed| Arc::clone(&listed.cell))
     }
 
-    pub(super) fn runs(&self) -> Vec<Arc<RunCell>> {
+    pub(crate) fn runs(&self) -> Vec<Arc<RunCell>> {
         lock(&self.runs).by_id.values().map(|listed| Arc::clone(&listed.cell)).collect()
     }
 
@@ -135,6 +135,7 @@ fn ended(run: &RunInfo, verdict: &Verdict) -> RunEnded {
             run: run.clone(),
             stop_reason: StopReason::Error,
             output: None,
+            diagnostic: None,
             usage: crate::usage::Usage::default(),
         };
     };
@@ -154,6 +155,7 @@ fn ended(run: &RunInfo, verdict: &Verdict) -> RunEnded {
         run: run.clone(),
         stop_reason: outcome.stop_reason.clone(),
         output,
+        diagnostic: outcome.diagnostic.clone(),
         usage: outcome.usage.clone(),
     }
 }

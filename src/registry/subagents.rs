@@ -186,6 +186,10 @@ impl Subagents {
         self.0.hub.shut_down().await;
     }
 
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.0.hub
+    }
+
     /// Removes this very entry, and says whether it was there.
     pub(super) fn remove_entry(&self, entry: &Arc<dyn ErasedEntry>) -> bool {
         entry.close();
@@ -203,7 +207,7 @@ impl Subagents {
 
 /// Control characters, line breaks, and characters without a shape of their own, by which two names could look
 /// alike. Joiners are left: scripts and emoji need them.
-fn is_unseen(char: char) -> bool {
+pub(crate) fn is_unseen(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}')

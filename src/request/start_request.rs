@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{RequestBody, Values};
 use crate::capability::{Capability, OutputCheck};
 use crate::content::{ContentBlock, joined_text};
-use crate::id::RunId;
+use crate::id::{RunId, SessionId};
 use crate::parent::Parent;
 use crate::run::{Cancellation, RunCell};
 
@@ -56,6 +56,24 @@ impl StartRequest {
     #[must_use]
     pub fn agent_type(&self) -> Option<&str> {
         self.cell.identity.agent_type.as_deref()
+    }
+
+    /// The child as those see it to whom it delegates itself: give it to the requests of its own children. They are
+    /// cancelled with this run, are found below it in a [tree](crate::tree), and every limit that binds it binds
+    /// them: its parent's, and what was asked for.
+    ///
+    /// `session` is the child's own. Its model and its tools are for the caller to add.
+    ///
+    /// ```
+    /// use subagent::{Request, SessionId, StartRequest};
+    ///
+    /// fn task_for_a_child_of_its_own(request: &StartRequest) -> Request {
+    ///     Request::new("Look that up").parent(&request.as_parent(SessionId::new()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn as_parent(&self, session: SessionId) -> Parent {
+        Parent::of_run(self, session)
     }
 
     /// Tells a repetition of the same work.

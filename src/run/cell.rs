@@ -1,5 +1,6 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod glimpse;
 mod runtime;
 mod traffic;
 
@@ -13,7 +14,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
+pub(crate) use self::glimpse::Glimpse;
 use super::CancelCause;
 use super::force_on_drop::ForceOnDrop;
 use super::inbox::Messages;
@@ -29,6 +32,8 @@ use crate::registry::Hub;
 use crate::result::Outcome;
 use crate::stop_reason::StopReason;
 use crate::sync::lock;
+use crate::trace;
+use crate::usage::Tokens;
 
 /// How a run ended: with an outcome, or without one.
 pub(crate) type Verdict = Result<Outcome, RunFault>;
@@ -79,7 +84,11 @@ struct State {
     messages: Messages,
     /// Futures of the caller's tokens; what they wake cancels the run.
     watches: Vec<BoxFuture<'static, ()>>,
+    started: Option<Instant>,
     last_activity: Option<Instant>,
+    tokens: Tokens,
+    /// The run's span, where anyone listens, until it has ended.
+    span: Option<Box<Span>>,
 }
 
 impl RunCell {
@@ -103,7 +112,10 @@ impl RunCell {
                 updates: UpdateLog::default(),
                 messages: Messages::default(),
                 watches: Vec::new(),
+                started: None,
                 last_activity: None,
+                tokens: Tokens::default(),
+                span: None,
             }),
         })
     }
@@ -131,6 +143,7 @@ impl RunCell {
             }
             state.phase = Phase::Publishing;
             state.last_activity = Some(Instant::now());
+            state.started = state.last_activity;
         }
         self.hub.run_started(&self.identity);
         let parked = {
@@ -174,16 +187,16 @@ impl RunCell {
 
     /// No child came to be: wakes whoever waits, and leaves no trace.
     pub(crate) fn abandon(&self) {
-        let (verdict, tokens, watchers, readers) = {
+        let (verdict, tokens, span, watchers, readers) = {
             let mut state = lock(&self.state);
             if state.phase != Phase::Starting {
                 return;
             }
             state.phase = Phase::Abandoned;
             let tokens = std::mem::take(&mut state.watches);
-            (state.verdict.take(), tokens, state.updates.close(), state.messages.stop())
+            (state.verdict.take(), tokens, state.span.take(), state.updates.close(), state.messages.stop())
         };
-        drop((verdict, tokens));
+        drop((verdict, tokens, span));
         wake(watchers);
         wake(readers);
         self.hub.remove_run(self.identity.run_id);
@@ -191,16 +204,19 @@ impl RunCell {
     }
 
     fn end(&self, verdict: Verdict) {
-        let (cause, streamed, undelivered) = {
+        let (cause, streamed, undelivered, span) = {
             let mut state = lock(&self.state);
             let streamed = state.transcript.last_message();
             state.transcript.clear();
             // From `Ending` on nothing is accepted, so this is all.
-            (state.cancel.clone(), streamed, state.messages.drain())
+            (state.cancel.clone(), streamed, state.messages.drain(), state.span.take())
         };
         let mut verdict = self.judge(verdict, cause, streamed);
         if let Ok(outcome) = &mut verdict {
             outcome.undelivered.extend(undelivered);
+        }
+        if let Some(span) = span {
+            trace::run_ended(&span, &verdict);
         }
         self.hub.run_ended(&self.identity, &verdict);
         self.hub.remove_run(self.identity.run_id);

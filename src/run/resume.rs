@@ -7,12 +7,14 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::start::{AbandonOnDrop, first_uncarried, watch, within_grace};
 use super::{CancelCause, FollowUp, Live, Present, Resumable, Run, RunCell, Settled, timer};
 use crate::agent::is_empty_message;
 use crate::error::{ResumeError, message};
 use crate::id::RunId;
+use crate::trace;
 
 /// A run that is being resumed: a future of the new [`Live`] handle.
 ///
@@ -84,19 +86,22 @@ async fn begin<R: Resumable, O>(
     // The hook, as by name: a wrapper's run does its work there.
     let resume = async { run.resume_with(content, settlement, Present).await };
     let given_up = || ResumeError::failed("the resumption went on after it was cancelled");
-    let resumed = within_grace(cell, pin!(Some(resume))).await;
+    let span = cell.begin_span();
+    let resumed = within_grace(cell, pin!(Some(resume))).instrument(span.clone()).await;
     let resumed = resumed.map(|resumed| resumed.unwrap_or_else(|| Err(given_up())));
-    match (resumed, cell.cancel_cause()) {
+    let refused = match (resumed, cell.cancel_cause()) {
         (Ok(Ok(())), _) => {
             let Err(cause) = cell.publish() else { return Ok(()) };
             // The child took the follow-up all the same: it stops before the run is as settled as it was.
             cell.parked().await;
-            Err(ResumeError::Cancelled { run_id, cause })
+            ResumeError::Cancelled { run_id, cause }
         }
-        (_, Some(cause)) => Err(ResumeError::Cancelled { run_id, cause }),
-        (Ok(Err(error)), None) => Err(error),
-        (Err(payload), None) => Err(ResumeError::Panicked { message: message(payload) }),
-    }
+        (_, Some(cause)) => ResumeError::Cancelled { run_id, cause },
+        (Ok(Err(error)), None) => error,
+        (Err(payload), None) => ResumeError::Panicked { message: message(payload) },
+    };
+    trace::not_started(&span, refused.code(), &refused);
+    Err(refused)
 }
 
 impl<R: Run, O: 'static> Future for Resume<R, O> {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use super::cell::Verdict;
 use super::{CancelCause, Cancellation, Inbox, InboxSender, Progress, RunCell, inbox};
@@ -125,6 +126,11 @@ impl Settlement {
     pub(crate) fn held_by_task(mut self) -> Self {
         self.held_by_task = true;
         self
+    }
+
+    /// The run's span, to say in it what its provider alone knows; disabled where nobody listens.
+    pub(crate) fn span(&self) -> Span {
+        self.cell.span()
     }
 
     /// How long a cancelled child has to end by itself.

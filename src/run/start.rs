@@ -11,6 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::dispose::dispose_in_background;
 use super::{CancelCause, Live, Run, RunCell, timer};
@@ -20,6 +21,7 @@ use crate::id::RunId;
 use crate::provider::Provider;
 use crate::registry::Entry;
 use crate::request::{RequestBody, StartRequest};
+use crate::trace;
 
 /// A run that is starting: a future of its [`Live`] handle.
 ///
@@ -124,8 +126,11 @@ pub(crate) async fn start_run<P: Provider>(
     }
     cell.hub.take_slot(&cell).await.map_err(|cause| StartError::Cancelled { run_id, cause })?;
     let request = cell.start_request(body);
-    let run = provider_start(&entry, &cell, request).await?;
+    let span = cell.begin_span();
+    let started = provider_start(&entry, &cell, request).instrument(span.clone()).await;
+    let run = started.inspect_err(|error| trace::not_started(&span, error.code(), error))?;
     let Err(refused) = publish(&entry, &cell) else { return Ok(run) };
+    trace::not_started(&span, refused.code(), &refused);
     // A disposal may rely on the child's having been told.
     cell.cancel(CancelCause::Disposed);
     // In the background: `shutdown` waits for it there, whether or not anyone polls this start on.

@@ -23,7 +23,7 @@ pub(super) async fn pass(time: Duration, own: Option<&Handle>) {
 }
 
 /// Whether the runtime that is running has a timer.
-pub(super) fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     contain(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 

@@ -33,6 +33,11 @@ impl Transcript {
         }
     }
 
+    /// The last line of all this that is not blank.
+    pub(super) fn last_line(&self) -> Option<&str> {
+        self.current.last_line().or_else(|| self.complete.as_ref()?.last_line())
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -67,6 +72,12 @@ impl Message {
 
     fn is_blank(&self) -> bool {
         self.cut == 0 && self.head.trim().is_empty() && self.tail.trim().is_empty()
+    }
+
+    /// A line that runs over the middle of a long message is told from there.
+    fn last_line(&self) -> Option<&str> {
+        let lines = self.head.lines().chain(self.tail.lines());
+        lines.rev().map(str::trim).find(|line| !line.is_empty())
     }
 
     fn to_text(&self) -> String {

@@ -19,6 +19,8 @@ use crate::stop_reason::StopReason;
 /// - A check that panics ends the run with an error, too.
 /// - It asks nothing of the child again: put a [`Retry`](super::Retry) around it, or resume the settled run and tell
 ///   the child what was wrong.
+/// - A rule about a structured value alone needs no wrapper on an in-process provider: where the value's type holds
+///   itself to it (`#[serde(try_from = "…")]`, for example), the child's own model is told what is wrong and goes on.
 pub struct Validated<P, F> {
     inner: P,
     check: Arc<F>,

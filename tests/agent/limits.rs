@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::json;
-use subagent::agent::{Agent, Inbox, Limits, ToolChoice, ToolSet, TurnOptions, tool_fn};
+use subagent::agent::{Agent, Inbox, Limits, SessionEventKind, ToolChoice, ToolSet, TurnOptions, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{ContentBlock, StopReason};
 
@@ -141,7 +141,9 @@ async fn a_tool_that_never_returns_becomes_an_error_for_the_model() {
         .reply(ScriptedReply::new().text("Then without."));
     let tools = ToolSet::new().with(hang).unwrap();
     let mut agent = limited(&model, tools, |limits| limits.tool_deadline = Some(Duration::from_secs(5)));
+    let begin = tokio::time::Instant::now();
     let outcome = agent.run_turn(prompt("go"), TurnOptions::new()).await;
+    assert_eq!(begin.elapsed().as_secs(), 5);
     assert_eq!(
         (outcome.stop_reason, outcome.output.to_text().as_ref()),
         (StopReason::Completed, "Then without.")
@@ -166,6 +168,46 @@ async fn an_oversized_result_is_cut_with_a_mark() {
     agent.run_turn(prompt("go"), TurnOptions::new()).await;
     let seen = &conversation(&model.requests()[1])[2];
     assert!(seen.contains(&format!("{}\n[cut: 1000 of 1200 bytes are shown]", "é".repeat(500))), "{seen}");
-    assert!(seen.contains("[left out: image content, which this model cannot read]"), "{seen}");
-    assert!(seen.contains("[cut: 0 of 3 bytes are shown]"), "{seen}");
+    assert!(seen.contains("[cut: 2 more blocks are left out]"), "{seen}");
+}
+
+#[tokio::test]
+async fn content_that_the_model_cannot_read_is_left_out_with_a_mark() {
+    let look = tool_fn("look", "Looks.", json!({}), async |_, _| {
+        vec![ContentBlock::image("aGk=", "image/png"), ContentBlock::text("end")]
+    });
+    let model = ScriptedModel::new()
+        .reply(ScriptedReply::new().tool_call("1", "look", json!({})))
+        .reply(ScriptedReply::new().text("I see."));
+    limited(&model, ToolSet::new().with(look).unwrap(), |_| {})
+        .run_turn(prompt("go"), TurnOptions::new())
+        .await;
+    let seen = &conversation(&model.requests()[1])[2];
+    assert!(seen.contains("[left out: image content, which this model cannot read]end"), "{seen}");
+}
+
+#[tokio::test]
+async fn many_blocks_do_not_get_around_the_cap_on_a_result() {
+    let image = || ContentBlock::image("aGk=", "image/png");
+    let text = |text: &str| vec![ContentBlock::text(text); 10_000];
+    for content in [vec![image(); 10_000], text("0123456789"), text(""), text("é")] {
+        let many = tool_fn("many", "Says much.", json!({}), move |_, _| {
+            let content = content.clone();
+            async move { content }
+        });
+        let model = ScriptedModel::new()
+            .reply(ScriptedReply::new().tool_call("1", "many", json!({})))
+            .reply(ScriptedReply::new().text("I see."));
+        let tools = ToolSet::new().with(many).unwrap();
+        let mut agent = limited(&model, tools, |limits| limits.tool_result_bytes = 1000);
+        agent.run_turn(prompt("go"), TurnOptions::new()).await;
+        let log = agent.session().snapshot();
+        let result = log.events().find_map(|event| match &event.kind {
+            SessionEventKind::ToolResult(result) => Some(serde_json::to_string(result).unwrap()),
+            _ => None,
+        });
+        let result = result.unwrap();
+        assert!(result.len() < 1500, "{} bytes: {}", result.len(), &result[..200]);
+        assert!(result.contains("more blocks are left out]"), "{result}");
+    }
 }

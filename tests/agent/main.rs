@@ -4,6 +4,7 @@
 
 mod cancel;
 mod limits;
+mod random;
 mod session;
 mod steering;
 mod support;

@@ -264,6 +264,22 @@ async fn an_empty_last_message_does_not_hide_the_one_before() {
 }
 
 #[tokio::test]
+async fn what_a_tool_returned_is_never_the_agents_output() {
+    for end in [
+        ScriptedReply::new(),
+        ScriptedReply::new().error(ModelError::other("broken")),
+        ScriptedReply::new().finish(FinishReason::MaxTokens),
+        ScriptedReply::new().cut(),
+    ] {
+        let model = ScriptedModel::new()
+            .reply(ScriptedReply::new().tool_call("1", "echo", json!({"text": "raw tool output"})))
+            .reply(end);
+        let outcome = agent(&model, echo()).run_turn(prompt("go"), TurnOptions::new()).await;
+        assert!(outcome.output.is_empty(), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_truncated_response_that_only_calls_tools_keeps_the_earlier_answer_and_runs_nothing() {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);

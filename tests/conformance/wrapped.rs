@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use subagent::Outcome;
 use subagent::testing::{Script, ScriptedProvider};
-use subagent::wrap::{Fallback, Retry, Traced, Validated};
+use subagent::wrap::{Fallback, Retry, Validated};
 
 use crate::scripted::Everything;
 
@@ -58,11 +58,6 @@ subagent::conformance!(
 );
 subagent::conformance!(
     #[tokio::test(start_paused = true)]
-    tracing,
-    Everything(Traced::new)
-);
-subagent::conformance!(
-    #[tokio::test(start_paused = true)]
     all_of_them,
-    Everything(|scripted| Traced::new(retried(validated(fallen_back(scripted)))))
+    Everything(|scripted| retried(validated(fallen_back(scripted))))
 );

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use subagent::agent::{SessionEventKind, ToolSet, tool_fn};
 use subagent::testing::{ScriptedModel, ScriptedReply};
-use subagent::{CancelCause, Event, Request, Spawn, StartError, StopReason};
+use subagent::{CancelCause, Event, Parent, Request, Spawn, StartError, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use super::support::{delegate, parent, prompts, recorded, registered, says, tools};
@@ -30,6 +30,59 @@ async fn a_token_that_has_fired_never_starts_a_child() {
 }
 
 #[tokio::test]
+async fn a_parent_that_has_ended_starts_no_child() {
+    let model = hanging();
+    let (subagents, spawn) = registered(Spawn::new(model.clone()));
+    let (events, _subscription) = recorded(&subagents);
+    let ended = CancellationToken::new();
+    ended.cancel();
+    let top = parent().with_cancellation(ended);
+    let error = spawn.start(Request::new("go").parent(&top)).await.unwrap_err();
+    assert!(matches!(error, StartError::Cancelled { cause: CancelCause::Token, .. }), "{error:?}");
+    assert!(events.lock().unwrap().is_empty());
+
+    // A tool call that left its context behind: the call has ended, so nobody would wait for the child.
+    let kept = Arc::new(std::sync::Mutex::new(None));
+    let keep = Arc::clone(&kept);
+    let tool = tool_fn("keep", "Keeps its context.", json!({}), move |_, context| {
+        *keep.lock().unwrap() = Some(Parent::from(&context));
+        async { "kept" }
+    });
+    let above = ScriptedModel::new().reply(super::support::calls("keep")).reply(says("done"));
+    let (_subagents, over) =
+        registered(Spawn::builder().default_model(above).tools(ToolSet::new().with(tool).unwrap()).build());
+    over.start(Request::new("go")).await.unwrap().collect().await.into_result().unwrap();
+    let gone = kept.lock().unwrap().take().unwrap();
+    let error = spawn.start(Request::new("go").parent(&gone)).await.unwrap_err();
+    assert!(matches!(error, StartError::Cancelled { cause: CancelCause::Token, .. }), "{error:?}");
+    assert!(events.lock().unwrap().is_empty() && model.requests().is_empty());
+    assert!(spawn.provider().sessions().is_empty());
+}
+
+#[tokio::test]
+async fn a_dropped_handle_takes_the_grandchildren_along() {
+    let model = ScriptedModel::new()
+        .reply(ScriptedReply::new().tool_call("1", "delegate", json!({})))
+        .reply(ScriptedReply::new().tool_call("1", "delegate", json!({})))
+        .then_always(says("deep").hang());
+    let (subagents, spawn) = registered(Spawn::new(model.clone()));
+    let (events, _subscription) = recorded(&subagents);
+    let top = parent().with_tools(ToolSet::new().with(delegate("delegate", &spawn)).unwrap());
+    let run = spawn.start(Request::new("go").parent(&top)).await.unwrap();
+    model.called(3).await;
+    assert_eq!(spawn.provider().sessions().len(), 3);
+    drop(run);
+    // Nobody waits for them: they end by themselves.
+    while !spawn.provider().sessions().is_empty() || !subagents.runs().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let events = events.lock().unwrap();
+    let ended =
+        |event: &&Event| matches!(event, Event::Ended(ended) if ended.stop_reason == StopReason::Aborted);
+    assert_eq!((events.len(), events.iter().filter(ended).count()), (6, 3));
+}
+
+#[tokio::test]
 async fn a_cancel_before_the_first_turn_is_aborted_and_the_prompt_never_runs() {
     let model = hanging();
     let (_subagents, spawn) = registered(Spawn::new(model.clone()));
@@ -49,7 +102,11 @@ async fn a_cancel_while_the_child_streams_keeps_the_text() {
     for reason in ["enough", ""] {
         let model = hanging();
         let (_subagents, spawn) = registered(Spawn::new(model.clone()));
-        let run = spawn.start(Request::new("go")).await.unwrap();
+        let start = spawn.start(Request::new("go"));
+        // Known before there is a child, so that an interrupted one can be named.
+        let id = start.run_id();
+        let run = start.await.unwrap();
+        assert_eq!(Some(run.id()), id);
         model.called(1).await;
         run.cancel(reason);
         let result = run.collect().await.into_result().unwrap();

@@ -42,6 +42,9 @@ async fn a_child_that_would_be_too_deep_is_refused_before_anything_is_made() {
     let (events, _subscription) = recorded(&subagents);
     let error = spawn.start(Request::new("go").parent(&parent()).max_depth(0)).await.unwrap_err();
     assert!(matches!(error, StartError::DepthExceeded { depth: 1, max_depth: 0 }), "{error:?}");
+    let error =
+        subagents.start("spawn", Request::new("go").parent(&parent()).max_depth(0)).await.unwrap_err();
+    assert!(matches!(error, StartError::DepthExceeded { depth: 1, max_depth: 0 }), "{error:?}");
     let deep = parent().with_depth(u32::MAX);
     let error = spawn.start(Request::new("go").parent(&deep).max_depth(u32::MAX)).await.unwrap_err();
     assert!(matches!(error, StartError::DepthOverflow { .. }), "{error:?}");
@@ -99,9 +102,11 @@ async fn depth_and_cap_survive_in_the_log() {
     let caller = again.as_caller(CancellationToken::new(), UsageLedger::new());
     assert_eq!((caller.depth(), caller.max_depth()), (2, Some(2)));
     // Its depth may only grow, and no request widens the cap.
-    let error =
-        spawn.start(Request::new("go").parent(&Parent::from(&caller)).max_depth(9)).await.unwrap_err();
-    assert!(matches!(error, StartError::DepthExceeded { depth: 3, max_depth: 2 }), "{error:?}");
+    assert_eq!(Parent::from(&caller).with_depth(5).depth(), 5);
+    for parent in [Parent::from(&caller), Parent::from(&caller).with_depth(0)] {
+        let error = spawn.start(Request::new("go").parent(&parent).max_depth(9)).await.unwrap_err();
+        assert!(matches!(error, StartError::DepthExceeded { depth: 3, max_depth: 2 }), "{error:?}");
+    }
 }
 
 #[tokio::test]

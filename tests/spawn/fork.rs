@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use subagent::agent::{
-    Agent, MessageOrigin, SessionEventKind, SessionHeader, SessionWriter, ToolCall, ToolSet, TurnOptions,
-    UsageLedger, UserMessage, tool_fn,
+    Agent, AssistantMessage, MessageOrigin, ModelRequest, SessionEventKind, SessionHeader, SessionWriter,
+    ToolCall, ToolSet, TurnOptions, UsageLedger, UserMessage, tool_fn,
 };
 use subagent::testing::{ScriptedModel, ScriptedReply};
 use subagent::{
@@ -72,13 +72,25 @@ async fn a_fork_begins_with_its_parents_completed_turns() {
     // The request is the parent's, longer: system prompt, tools and conversation.
     let (before, forked) = (&model.requests()[1], &model.requests()[2]);
     assert_eq!((&forked.system_prompt, shown(forked)), (&before.system_prompt, shown(before)));
+    let told = |request: &ModelRequest| request.tools.definitions().cloned().collect::<Vec<_>>();
+    assert_eq!(told(forked), told(before));
+    // Byte for byte, but for what is new.
+    let (seen, new) = (before.messages(), forked.messages());
+    assert_eq!(new[..seen.len()], seen);
     let (before, forked) = (conversation(before), conversation(forked));
     assert_eq!(forked[..before.len()], before);
     assert!(forked[4].starts_with("user: You are a subagent."), "{forked:?}");
+    assert!(
+        forked[4].ends_with("do that and nothing else, yourself, and end with the result."),
+        "{forked:?}"
+    );
     assert_eq!(forked[5], "user: task");
     // Only the child's own part counts.
     let result = settled.result().unwrap();
     assert_eq!((&*result.text(), result.usage().own[0].output_tokens), ("the fork's", Some(7)));
+    // That it did nothing but talk can be seen.
+    let calls = snapshot.own_events().filter(|event| matches!(event.kind, SessionEventKind::ToolCall(_)));
+    assert_eq!(calls.count(), 0);
     // The parent's log is as it was.
     assert_eq!(said(top.session()), ["first", "one", "second", "two"]);
     settled.dispose().await.unwrap();
@@ -215,6 +227,28 @@ impl subagent::ParentLog for Broken {
     }
 }
 
+/// Questions and answers, as a host keeps them that has a log of its own.
+struct Chat(Vec<[&'static str; 2]>);
+
+impl subagent::ParentLog for Chat {
+    fn completed_turns(&self) -> Result<subagent::agent::SessionPrefix, subagent::BoxError> {
+        let mut log = SessionWriter::new(SessionHeader::new(SessionId::new()));
+        for [asked, answered] in &self.0 {
+            for event in [
+                SessionEventKind::TurnStart,
+                SessionEventKind::User(UserMessage::new(MessageOrigin::Prompt, vec![(*asked).into()])),
+                SessionEventKind::StepStart,
+                SessionEventKind::Assistant(AssistantMessage::new(*answered)),
+                SessionEventKind::StepEnd { usage: Vec::new() },
+                SessionEventKind::TurnEnd { reason: StopReason::Completed },
+            ] {
+                log.append(event)?;
+            }
+        }
+        Ok(log.session().completed_prefix())
+    }
+}
+
 #[tokio::test]
 async fn a_parent_without_a_log_is_refused_and_a_log_of_ones_own_is_not() {
     let (_subagents, fork) = registered();
@@ -226,6 +260,16 @@ async fn a_parent_without_a_log_is_refused_and_a_log_of_ones_own_is_not() {
 
     let error = fork.start(Request::new("task").parent(&parent().with_log(Broken))).await.unwrap_err();
     assert!(chain(&error).contains("the disk is gone"), "{}", chain(&error));
+
+    let subagents = Subagents::new();
+    let model = ScriptedModel::new().reply(says("done"));
+    let fork = subagents.register("fork", Fork::builder().default_model(model).build()).unwrap();
+    let chat = Chat(vec![["who?", "Ada"], ["where?", "here"]]);
+    let run = fork.start(Request::new("task").parent(&parent().with_log(chat))).await.unwrap();
+    let settled = run.settle().await;
+    assert_eq!(said(settled.run().session()), ["who?", "Ada", "where?", "here", "task", "done"]);
+    assert_eq!(settled.run().session().header().seed_length, 12);
+    settled.dispose().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,6 +312,6 @@ async fn spawn_and_fork_live_side_by_side_under_one_parent() {
     assert_eq!(said(top.session()), ["first", "own one", "second", "own two"]);
     spawned.dispose().await.unwrap();
     forked.dispose().await.unwrap();
-    fork.unregister();
+    drop(fork);
     assert_eq!(subagents.start("fork", Request::new("go")).await.unwrap_err().code(), "NO_PROVIDER");
 }

@@ -11,6 +11,7 @@ mod model;
 #[cfg(feature = "typed-output")]
 mod output;
 mod parallel;
+mod policy;
 mod random;
 mod steering;
 mod support;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use subagent::agent::{Agent, Model, UsageLedger};
+use serde_json::json;
+use subagent::agent::{Agent, Model, ToolSet, UsageLedger, tool_fn};
 use subagent::testing::ScriptedModel;
-use subagent::{ChildSetupError, Parent, Request, Spawn, StartError};
+use subagent::{ChildSetupError, ModelUsage, Parent, Request, Spawn, StartError};
 use tokio_util::sync::CancellationToken;
 
-use super::support::{chain, parent, recorded, registered, says};
+use super::support::{calls, chain, parent, recorded, registered, says};
 
 fn named(name: &str) -> ScriptedModel {
     ScriptedModel::new().named(name).then_always(says(name))
@@ -53,6 +54,27 @@ async fn a_calling_agents_model_is_inherited_as_it_is() {
     let (_subagents, spawn) = registered(spawn());
     let run = spawn.start(Request::new("go").parent(&Parent::from(&caller))).await.unwrap();
     assert_eq!(run.collect().await.into_result().unwrap().text(), "unlisted");
+}
+
+#[tokio::test]
+async fn usage_names_the_model_that_it_was_spent_on() {
+    let large = ScriptedModel::new()
+        .named("large")
+        .reply(calls("delegate").usage(1, 10))
+        .reply(says("done").usage(2, 20));
+    let small = ScriptedModel::new().named("small").reply(says("worked").usage(4, 40));
+    let (_subagents, below) = registered(Spawn::builder().model(small).build());
+    let delegate = tool_fn("delegate", "Delegates.", json!({"type": "object"}), move |_, context| {
+        let start = below.start(Request::new("work").parent(&Parent::from(&context)).model("small"));
+        async move { start.await.unwrap().collect().await.into_result().unwrap().text().into_owned() }
+    });
+    let tools = ToolSet::new().with(delegate).unwrap();
+    let (_subagents, spawn) = registered(Spawn::builder().default_model(large).tools(tools).build());
+    let result = spawn.start(Request::new("go")).await.unwrap().collect().await.into_result().unwrap();
+    assert_eq!(result.usage().own, [ModelUsage::new("large", 3, 30)]);
+    assert_eq!(result.usage().descendants, [ModelUsage::new("small", 4, 40)]);
+    let total = [ModelUsage::new("large", 3, 30), ModelUsage::new("small", 4, 40)];
+    assert_eq!(result.usage().total(), total);
 }
 
 #[tokio::test]

@@ -96,6 +96,57 @@ async fn a_value_that_does_not_fit_goes_back_with_the_failing_path() {
     assert!(seen[4].contains("not a JSON object"), "{seen:?}");
 }
 
+/// A type with a rule of the host's own.
+#[derive(Debug, PartialEq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(try_from = "u64")]
+struct Even(u64);
+
+impl TryFrom<u64> for Even {
+    type Error = &'static str;
+
+    fn try_from(number: u64) -> Result<Self, &'static str> {
+        if number.is_multiple_of(2) { Ok(Self(number)) } else { Err("the number must be even") }
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_the_host_rejects_is_no_value_and_the_model_goes_on() {
+    let model = ScriptedModel::new()
+        .reply(delivers(json!({"result": 3})))
+        .reply(delivers(json!({"result": 4})))
+        .then_always(delivers(json!({"result": 5})));
+    let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+    let result = spawn.start(Request::new("go").output::<Even>()).await.unwrap().collect().await;
+    assert_eq!(result.into_result().unwrap().structured().unwrap(), Even(4));
+    let seen = conversation(&model.requests()[1]);
+    assert!(seen[2].contains("the number must be even"), "{seen:?}");
+
+    let result = spawn.start(Request::new("go").output::<Even>()).await.unwrap().collect().await;
+    let result = result.into_result().unwrap();
+    assert_eq!((result.stop_reason(), result.structured_json()), (&StopReason::Error, None));
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize, schemars::JsonSchema)]
+struct Exact {
+    constructor: u64,
+}
+
+#[tokio::test]
+async fn only_the_values_own_keys_count_and_no_number_loses_anything() {
+    for wrong in
+        [json!({}), json!({"constructor": 1.5}), json!({"constructor": "7"}), json!({"constructor": null})]
+    {
+        let model = ScriptedModel::new()
+            .reply(delivers(wrong.clone()))
+            .reply(delivers(json!({"constructor": u64::MAX, "toString": 1})));
+        let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+        let run = spawn.start(Request::new("go").output::<Exact>()).await.unwrap();
+        let result = run.collect().await.into_result().unwrap();
+        assert_eq!(model.requests().len(), 2, "{wrong} does not pass");
+        assert_eq!(result.structured().unwrap(), Exact { constructor: u64::MAX });
+    }
+}
+
 #[tokio::test]
 async fn too_many_values_that_do_not_fit_are_an_error_with_the_prose_and_the_last_mismatch() {
     let wrong = || says("I tried.").tool_call("d", "deliver_result", json!({"lines": -1, "files": []}));
@@ -145,6 +196,20 @@ async fn a_cancel_beats_a_missing_and_a_staged_value() {
         assert_eq!(result.stop_reason(), &StopReason::Aborted);
         assert_eq!(result.structured_json(), None);
     }
+}
+
+#[tokio::test]
+async fn a_cancel_that_meets_the_last_prose_is_aborted_and_not_a_missing_value() {
+    let go_on = Arc::new(Notify::new());
+    let model = ScriptedModel::new().reply(says("All done.")).reply(says("Really.").until(&go_on));
+    let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+    let run = spawn.start(Request::new("go").output::<Report>()).await.unwrap();
+    model.called(2).await;
+    // The reply ends and the run is cancelled before the child's task runs again.
+    go_on.notify_one();
+    run.cancel("stop");
+    let result = run.collect().await.into_result().unwrap();
+    assert_eq!((result.stop_reason(), result.structured_json()), (&StopReason::Aborted, None));
 }
 
 #[tokio::test]

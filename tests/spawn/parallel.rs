@@ -73,6 +73,34 @@ async fn a_failed_or_cancelled_child_does_not_touch_its_siblings() {
     assert_eq!(reasons.await, [error.clone(), aborted, error, completed]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_slow_cleanup_does_not_hold_a_sibling() {
+    let stubborn = subagent::agent::tool_fn("work", "Never ends.", json!({}), async |_, _| {
+        std::future::pending::<&str>().await
+    });
+    let model = ScriptedModel::new().then_always_with(|request| match conversation(request)[0].as_str() {
+        "user: stick" => ScriptedReply::new().tool_call("1", "work", json!({})),
+        other => says(other).delay(std::time::Duration::from_millis(10)),
+    });
+    let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+    let top = parent().with_tools(ToolSet::new().with(stubborn).unwrap());
+    let stuck = spawn.start(Request::new("stick").parent(&top)).await.unwrap();
+    let busy = spawn.start(Request::new("work").parent(&top)).await.unwrap();
+    model.called(2).await;
+    let begin = tokio::time::Instant::now();
+    let (cleanup, work) = tokio::join!(
+        async {
+            stuck.dispose().await.unwrap();
+            begin.elapsed()
+        },
+        async {
+            assert!(busy.collect().await.into_result().unwrap().is_completed());
+            begin.elapsed()
+        }
+    );
+    assert!(work.as_millis() < 100 && cleanup.as_millis() >= 500, "{work:?}, {cleanup:?}");
+}
+
 #[tokio::test]
 async fn no_more_than_the_cap_run_at_once_and_the_others_follow() {
     let model = ScriptedModel::new().then_always(says("…").hang());

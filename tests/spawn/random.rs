@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
+use futures::StreamExt;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,7 +13,10 @@ use subagent::agent::{
     Message, ModelError, ModelEvent, ModelRequest, Session, SessionEventKind, UsageLedger, tool_fn,
 };
 use subagent::testing::{ScriptedModel, ScriptedReply};
-use subagent::{AgentRun, Event, Fork, Parent, Request, RunId, Spawn, Subagents, ToolFilter, Unchecked};
+use subagent::{
+    AgentRun, Event, Fork, Live, Parent, Request, RunId, Settled, Spawn, Subagents, ToolFilter, Unchecked,
+    Update,
+};
 
 use super::support::{recorded, shown, text, tools};
 
@@ -28,9 +32,21 @@ struct Node {
     deny: BTreeSet<usize>,
     max_depth: Option<u32>,
     max_steps: Option<NonZeroU32>,
+    max_output_tokens: Option<NonZeroU32>,
     uses: Vec<usize>,
     children: Vec<Self>,
-    fails: bool,
+    /// It has a turn behind it when it gets its task, so that a fork of it inherits something.
+    warm: bool,
+    end: End,
+}
+
+/// How an agent ends when it is through with its tools and children.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum End {
+    Completed,
+    Failed,
+    Panicked,
+    Cancelled,
 }
 
 fn tree() -> impl Strategy<Value = Node> {
@@ -48,19 +64,28 @@ fn node(children: BoxedStrategy<Vec<Node>>) -> BoxedStrategy<Node> {
         prop::collection::btree_set(0..TOOLS.len(), 0..2),
         prop::option::weighted(0.3, 1..5_u32),
         prop::option::weighted(0.3, (1..4_u32).prop_map(|steps| NonZeroU32::new(steps).unwrap())),
+        prop::option::weighted(0.3, (1..100_u32).prop_map(|tokens| NonZeroU32::new(tokens).unwrap())),
         prop::collection::vec(0..TOOLS.len(), 0..3),
         children,
-        prop::bool::weighted(0.2),
+        any::<bool>(),
+        prop_oneof![
+            5 => Just(End::Completed),
+            1 => Just(End::Failed),
+            1 => Just(End::Panicked),
+            1 => Just(End::Cancelled),
+        ],
     )
-        .prop_map(|(forked, deny, max_depth, max_steps, uses, children, fails)| Node {
+        .prop_map(|(forked, deny, max_depth, max_steps, max_output_tokens, uses, children, warm, end)| Node {
             id: 0,
             forked,
             deny,
             max_depth,
             max_steps,
+            max_output_tokens,
             uses,
             children,
-            fails,
+            warm,
+            end,
         })
         .boxed()
 }
@@ -96,7 +121,12 @@ fn model() -> ScriptedModel {
         let reply = ScriptedReply::new().usage(1, TOKENS);
         if rounds > 0 || node.uses.is_empty() && node.children.is_empty() {
             let reply = reply.text(format!("agent {} is done", node.id));
-            return if node.fails { reply.error(ModelError::other("broken")) } else { reply };
+            return match node.end {
+                End::Completed => reply,
+                End::Failed => reply.error(ModelError::other("broken")),
+                End::Panicked => reply.panic(),
+                End::Cancelled => reply.hang(),
+            };
         }
         let reply = node.uses.iter().fold(reply, |reply, at| call(reply, TOOLS[*at], &json!({})));
         node.children
@@ -112,13 +142,24 @@ struct World {
     children: Arc<Mutex<BTreeMap<u32, Was>>>,
 }
 
-/// What a child was: its session, its parent, and the tokens that it wrote itself.
-type Was = (Session, Parent, u64);
+/// What a child was.
+struct Was {
+    session: Session,
+    parent: Parent,
+    /// The length of the seed that it should have.
+    seed: u64,
+    /// How many runs it had, and the tokens that it wrote itself in them.
+    runs: usize,
+    own: u64,
+}
 
 impl World {
     async fn delegate(&self, parent: Parent, node: Node) -> String {
-        let prompt = serde_json::to_string(&node).unwrap();
-        let mut request: Request<Unchecked> = Request::new(prompt).parent(&parent).erase();
+        let task = serde_json::to_string(&node).unwrap();
+        // The same agent with nothing to do yet.
+        let idle = Node { uses: Vec::new(), children: Vec::new(), end: End::Completed, ..node.clone() };
+        let first = if node.warm { serde_json::to_string(&idle).unwrap() } else { task.clone() };
+        let mut request: Request<Unchecked> = Request::new(first).parent(&parent).erase();
         if !node.deny.is_empty() {
             request = request.tool_filter(ToolFilter::deny(node.deny.iter().map(|at| TOOLS[*at])));
         }
@@ -128,20 +169,49 @@ impl World {
         if let Some(steps) = node.max_steps {
             request = request.max_steps(steps);
         }
+        if let Some(tokens) = node.max_output_tokens {
+            request = request.max_output_tokens(tokens);
+        }
+        let seed = if node.forked { parent.log().unwrap().completed_turns().unwrap().len() } else { 0 };
         let provider = if node.forked { "fork" } else { "spawn" };
         let run = match self.subagents.start(provider, request).await {
             Ok(run) => run.downcast::<AgentRun>().unwrap(),
             Err(error) => return format!("refused: {error}"),
         };
-        let settled = run.settle().await;
-        let result = settled.result().unwrap();
-        let own = result.usage().own.iter().filter_map(|usage| usage.output_tokens).sum();
-        let reason = result.stop_reason().to_string();
+        let (mut runs, mut own) = (1, 0);
+        let mut settled = settled(run, &node, !node.warm).await;
+        own += written(&settled);
+        if node.warm {
+            runs += 1;
+            let resumed = settled.resume(task).await.map_err(|(error, _)| error).unwrap();
+            settled = self::settled(resumed, &node, true).await;
+            own += written(&settled);
+        }
+        let reason = settled.result().unwrap().stop_reason().to_string();
         let session = settled.run().session().clone();
-        self.children.lock().unwrap().insert(node.id, (session, parent, own));
+        self.children.lock().unwrap().insert(node.id, Was { session, parent, seed, runs, own });
         settled.dispose().await.unwrap();
         reason
     }
+}
+
+fn written<O>(settled: &Settled<AgentRun, O>) -> u64 {
+    let usage = settled.result().unwrap().usage().clone();
+    usage.own.iter().filter_map(|usage| usage.output_tokens).sum()
+}
+
+/// Waits for the run, and cancels it at its last word if that is how it is to end.
+async fn settled<O>(run: Live<AgentRun, O>, node: &Node, at_work: bool) -> Settled<AgentRun, O> {
+    if at_work && node.end == End::Cancelled {
+        let mut updates = run.updates();
+        while let Some(update) = updates.next().await {
+            if matches!(&*update.unwrap(), Update::Text { .. }) {
+                run.cancel("enough");
+                break;
+            }
+        }
+    }
+    run.settle().await
 }
 
 async fn check(tree: Node) -> Result<(), TestCaseError> {
@@ -171,14 +241,18 @@ async fn check(tree: Node) -> Result<(), TestCaseError> {
     for request in model.requests() {
         used.entry(task(&request).0.id).or_default().extend(shown(&request));
     }
-    for (id, (session, parent, _)) in &*children {
+    for (id, Was { session, parent, seed, .. }) in &*children {
         let header = session.header();
+        prop_assert_eq!(header.seed_length, *seed);
         // Authority: never more than the parent's.
         prop_assert_eq!(header.depth, parent.depth() + 1);
         let cap = header.max_depth.unwrap();
         prop_assert!(header.depth <= cap && parent.max_depth().is_none_or(|above| cap <= above));
         if let Some(above) = parent.agent().and_then(|agent| agent.session.header().max_steps) {
             prop_assert!(header.max_steps.unwrap() <= above);
+        }
+        if let Some(above) = parent.agent().and_then(|agent| agent.session.header().max_output_tokens) {
+            prop_assert!(header.max_output_tokens.unwrap() <= above);
         }
         let offered: BTreeSet<String> = parent.tools().unwrap().names().map(Into::into).collect();
         prop_assert!(used.get(id).is_none_or(|used| used.is_subset(&offered)), "{used:?} of {offered:?}");
@@ -201,7 +275,7 @@ async fn check(tree: Node) -> Result<(), TestCaseError> {
         prop_assert_eq!(header.parent.as_ref(), Some(parent.session_id()));
     }
     // Usage: what all runs used on their own is what all model calls used, and what the top was told.
-    let own: u64 = children.values().map(|(_, _, own)| own).sum();
+    let own: u64 = children.values().map(|was| was.own).sum();
     prop_assert_eq!(own, TOKENS * model.requests().len() as u64);
     let told: u64 = ledger.usage().descendants.iter().filter_map(|usage| usage.output_tokens).sum();
     prop_assert_eq!(told, own);
@@ -214,7 +288,7 @@ async fn check(tree: Node) -> Result<(), TestCaseError> {
             _ => {}
         }
     }
-    prop_assert_eq!(runs.len(), children.len());
+    prop_assert_eq!(runs.len(), children.values().map(|was| was.runs).sum::<usize>());
     prop_assert!(runs.values().all(|events| events == &["started", "ended"]), "{runs:?}");
     prop_assert!(world.subagents.runs().is_empty());
     prop_assert!(spawn.provider().sessions().is_empty() && fork.provider().sessions().is_empty());

@@ -101,6 +101,20 @@ async fn a_name_that_is_denied_above_may_be_denied_again_but_not_allowed() {
 }
 
 #[tokio::test]
+async fn a_filter_below_narrows_the_one_above_and_never_replaces_it() {
+    let model = ScriptedModel::new().then_always(says("done"));
+    let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+    let offered = tools(&["read", "write", "run"]);
+    let top = parent().with_tools(offered).with_tool_filter(ToolFilter::deny(["write"]));
+    let request = Request::new("go").parent(&top).tool_filter(ToolFilter::deny(["read"]));
+    let settled = spawn.start(request).await.unwrap().settle().await;
+    assert_eq!(shown(&model.requests()[0]), ["run"]);
+    let filter = settled.run().session().header().tool_filter.clone().unwrap();
+    assert!(!filter.permits("read") && !filter.permits("write") && filter.permits("run"));
+    settled.dispose().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_filter_survives_in_the_log() {
     let (_subagents, spawn) = registered(Spawn::new(ScriptedModel::new().reply(says("done"))));
     let top = parent().with_tools(tools(&["read", "write"]));

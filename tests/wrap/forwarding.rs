@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use subagent::wrap::{Fallback, Retry, Traced, Validated};
+use subagent::wrap::{Fallback, Retry, Validated};
 use subagent::{
     Absent, Outcome, Present, Provider, Request, Run, StartError, SteerError, StopReason, Subagents,
     provider_fn, steerable_provider_fn,
@@ -24,7 +24,7 @@ async fn messages_pass_through_every_wrapper_typed_and_by_name() {
         })
     };
     let wrapped = || {
-        let inner = Validated::new(Traced::new(echo()), fine);
+        let inner = Validated::new(echo(), fine);
         Fallback::new(Retry::new(inner, times(2)), echo())
     };
     let subagents = Subagents::new();
@@ -110,7 +110,7 @@ async fn a_wrapper_has_what_is_inside_and_no_more() {
     steer_of::<_, Present>(Fallback::new(steerable(), steerable()));
     steer_of::<_, Absent>(Fallback::new(steerable(), plain()));
     steer_of::<_, Absent>(Fallback::new(plain(), steerable()));
-    steer_of::<_, Absent>(Validated::new(Traced::new(plain()), fine));
+    steer_of::<_, Absent>(Validated::new(plain(), fine));
 
     let subagents = Subagents::new();
     registered(&subagents, Retry::new(Fallback::new(steerable(), plain()), times(2)));

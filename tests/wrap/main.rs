@@ -9,5 +9,4 @@ mod mapped;
 mod races;
 mod retry;
 mod stage;
-mod traced;
 mod validated;

@@ -7,6 +7,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 use tokio::time;
+use tracing::Instrument;
 
 use super::cut::cut;
 use super::{End, Next, Turn};
@@ -14,6 +15,7 @@ use crate::agent::capture::Staged;
 use crate::agent::session::{AppendError, SessionEventKind, ToolCall, ToolResult};
 use crate::agent::tool::{CallingAgent, ErasedTool, ToolContext, ToolOutput};
 use crate::stop_reason::StopReason;
+use crate::trace;
 
 impl Turn<'_> {
     /// Runs the calls of one response at the same time and logs their results in the calls' order. A structured value
@@ -95,8 +97,15 @@ impl Turn<'_> {
             .enumerate()
             .filter(|(index, _)| outputs[*index].is_none())
             .map(|(index, (call, malformed))| {
-                let call = self.run_one(call, malformed.as_deref(), &agent);
-                async move { (index, call.await) }
+                let span = trace::tool(&call.name, &call.id);
+                let call = self.run_one(call, malformed.as_deref(), &agent).instrument(span.clone());
+                async move {
+                    let output = call.await;
+                    if output.is_error {
+                        trace::tool_failed(&span);
+                    }
+                    (index, output)
+                }
             })
             .collect();
         let mut take = |(index, output): (usize, ToolOutput)| {

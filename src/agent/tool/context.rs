@@ -21,7 +21,7 @@ pub struct ToolContext {
     pub call_id: Arc<str>,
     /// The agent that calls.
     pub agent: CallingAgent,
-    pub(in crate::agent) activity: Activity,
+    pub(crate) activity: Activity,
 }
 
 impl ToolContext {

@@ -21,6 +21,9 @@ impl RunCell {
             }
             state.last_activity = Some(Instant::now());
             state.transcript.record(&update);
+            if let Update::Usage(usage) = &update {
+                state.tokens.add(usage);
+            }
             state.updates.push(update)
         };
         wake(watchers);

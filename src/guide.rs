@@ -1,0 +1,22 @@
+#![doc = include_str!("guide/guide.md")]
+
+#[doc = include_str!("guide/capabilities.md")]
+pub mod capabilities {}
+
+#[doc = include_str!("guide/providers.md")]
+pub mod providers {}
+
+#[doc = include_str!("guide/lifecycle.md")]
+pub mod lifecycle {}
+
+#[doc = include_str!("guide/observing.md")]
+pub mod observing {}
+
+#[doc = include_str!("guide/in_process.md")]
+pub mod in_process {}
+
+#[doc = include_str!("guide/testing.md")]
+pub mod testing {}
+
+#[doc = include_str!("guide/errors.md")]
+pub mod errors {}
