@@ -30,6 +30,8 @@ mod error;
 mod inbound;
 mod launcher;
 mod link;
+#[cfg_attr(not(feature = "acp-mcp"), path = "acp/no_mcp.rs")]
+mod mcp;
 mod noise;
 mod permission;
 mod process;
@@ -50,6 +52,8 @@ pub use environment::EnvPolicy;
 pub use error::{
     AcpAgentError, AcpBuildError, AcpDiagnostics, AcpDisposeError, AcpStage, AcpStartError, AcpSteerError,
 };
+#[cfg(feature = "acp-mcp")]
+pub use mcp::{McpRelay, run_mcp_relay};
 pub use permission::{PermissionDecision, PermissionPolicy, PermissionRequest};
 pub use provider::Acp;
 pub use run::AcpRun;

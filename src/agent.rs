@@ -28,18 +28,21 @@ mod limits;
 mod model;
 mod outcome;
 mod output_rule;
+#[cfg(feature = "acp-mcp")]
+mod outside;
 mod session;
 mod tool;
 mod turn_options;
 
+pub use crate::capture::OutputContract;
+#[cfg(feature = "jsonschema")]
+pub use crate::capture::UnusableSchema;
 pub(crate) use activity::Activity;
 pub use builder::{Agent, AgentBuilder};
-pub use capture::OutputContract;
-#[cfg(feature = "jsonschema")]
-pub use capture::UnusableSchema;
 pub use inbox::{Inbox, InboxClosed};
 pub use ledger::UsageLedger;
 pub use limits::Limits;
+pub(crate) use model::NO_MODEL;
 pub use model::{
     FinishReason, Message, Model, ModelError, ModelErrorSource, ModelEvent, ModelRequest, ModelStream,
     ResponseFormat, ToolChoice,
@@ -48,6 +51,8 @@ pub use model::{
 pub use model::{GenaiModel, GenaiModelBuilder, GenaiSetupError};
 pub use outcome::TurnOutcome;
 pub use output_rule::{is_empty_message, output_of};
+#[cfg(feature = "acp-mcp")]
+pub(crate) use outside::OutsideAgent;
 pub use session::{
     AppendError, AssistantMessage, LoadSessionError, MessageOrigin, Session, SessionEvent, SessionEventKind,
     SessionHeader, SessionPrefix, SessionSnapshot, SessionWriter, ToolCall, ToolResult, UserMessage,

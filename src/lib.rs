@@ -87,6 +87,7 @@
 //! |---|---|---|
 //! | `typed-output` | `Request::output::<T>()`, with the schema of `T` by schemars and mismatches that name the path | yes |
 //! | `acp` | `acp::Acp`: children that are other programs, driven over the Agent Client Protocol | no |
+//! | `acp-mcp` | `AcpBuilder::structured` and `AcpBuilder::tools`: those children deliver typed values, and call tools of this program; brings an HTTP server on loopback, and `acp` | no |
 //! | `jsonschema` | structured output checked against the whole JSON Schema, where an in-process provider is asked to | no |
 //! | `genai` | `agent::GenaiModel`: every model that the `genai` crate speaks to; brings an HTTP and a TLS stack | no |
 //! | `rmcp` | `delegation::McpServer`: any MCP client can delegate | no |
@@ -102,6 +103,7 @@
 pub mod acp;
 pub mod agent;
 pub mod capability;
+mod capture;
 pub mod content;
 pub mod delegation;
 mod erased;

@@ -104,6 +104,7 @@ matrix! { DOCUMENTED:
 #[cfg(feature = "acp")]
 matrix! { OF_ACP:
     "Acp"                    Acp:                              no  no  no  no  no  no  no  no | no  yes;
+    "Acp<Absent, Present>"   Acp<Absent, Present>:             yes no  no  no  no  no  no  no | no  yes;
     "Acp<Present>"           Acp<Present>:                     no  no  no  no  no  no  no  no | yes yes;
 }
 

@@ -8,9 +8,14 @@ use std::time::Duration;
 use super::environment::{EnvPolicy, Environment};
 use super::error::AcpBuildError;
 use super::launcher::Launcher;
+#[cfg(feature = "acp-mcp")]
+use super::mcp::McpRelay;
+use super::mcp::Serving;
 use super::permission::PermissionPolicy;
 use super::provider::Acp;
 use super::settings::Settings;
+#[cfg(feature = "acp-mcp")]
+use crate::agent::ToolSet;
 use crate::run::{Absent, Presence, Present};
 
 /// Builds an [`Acp`] provider; made by [`Acp::builder`].
@@ -18,7 +23,7 @@ use crate::run::{Absent, Presence, Present};
 /// Only the command is needed. The rest is as strict as an agent that nobody vouched for deserves: no credentials of
 /// this process, every permission refused.
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct AcpBuilder<Steer = Absent> {
+pub struct AcpBuilder<Steer = Absent, Output = Absent> {
     command: OsString,
     arguments: Vec<OsString>,
     environment: Environment,
@@ -26,7 +31,8 @@ pub struct AcpBuilder<Steer = Absent> {
     settings: Settings,
     model: Option<String>,
     mode: Option<String>,
-    steer: PhantomData<fn() -> Steer>,
+    serving: Serving,
+    types: PhantomData<fn() -> (Steer, Output)>,
 }
 
 impl AcpBuilder {
@@ -39,30 +45,57 @@ impl AcpBuilder {
             settings: Settings::default(),
             model: None,
             mode: None,
-            steer: PhantomData,
+            serving: Serving::default(),
+            types: PhantomData,
         }
     }
+}
 
+impl<Output: Presence> AcpBuilder<Absent, Output> {
     /// Demands that the agent can be steered, so that the runs are [`Steerable`](crate::Steerable). Steering is an
     /// extension of the protocol (`_session/steering`): a start fails on an agent that does not advertise it.
     ///
     /// Where it is not demanded, a run can still be asked, with
     /// [`into_steerable`](crate::Live::into_steerable).
-    pub fn steering(self) -> AcpBuilder<Present> {
-        AcpBuilder {
-            command: self.command,
-            arguments: self.arguments,
-            environment: self.environment,
-            directory: self.directory,
-            settings: self.settings,
-            model: self.model,
-            mode: self.mode,
-            steer: PhantomData,
-        }
+    pub fn steering(self) -> AcpBuilder<Present, Output> {
+        self.retyped()
     }
 }
 
+#[cfg(feature = "acp-mcp")]
 impl<Steer: Presence> AcpBuilder<Steer> {
+    /// Serves children a tool that delivers the value that a request asks for, so that the provider supports
+    /// [`OutputSchema`](crate::OutputSchema).
+    ///
+    /// The tool is served over the Model Context Protocol, by an endpoint on loopback for each child. A start with
+    /// such a request fails on an agent that takes no MCP server over HTTP, unless a [`relay`](AcpBuilder::relay) is
+    /// named. The child may call this one tool whatever the [permission policy](AcpBuilder::permissions) says.
+    ///
+    /// A value that does not fit goes back to the child with the reason, as often as
+    /// [`output_retries`](AcpBuilder::output_retries) allows. The first one that fits counts. A child that ends its
+    /// turn without one is reminded once; then the run ends with [`Error`](crate::StopReason::Error).
+    pub fn structured(self) -> AcpBuilder<Steer, Present> {
+        self.retyped()
+    }
+}
+
+#[cfg(feature = "acp-mcp")]
+impl<Steer: Presence> AcpBuilder<Steer, Present> {
+    /// How often a value that does not fit goes back to the child; 2 times otherwise.
+    pub fn output_retries(mut self, retries: u32) -> Self {
+        self.serving.retries = retries;
+        self
+    }
+
+    /// Checks values against the whole schema, too. Requests whose schema is a JSON value need this.
+    #[cfg(feature = "jsonschema")]
+    pub fn validate_schemas(mut self) -> Self {
+        self.serving.validate_schemas = true;
+        self
+    }
+}
+
+impl<Steer: Presence, Output: Presence> AcpBuilder<Steer, Output> {
     /// One more argument of the command.
     pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
@@ -161,12 +194,31 @@ impl<Steer: Presence> AcpBuilder<Steer> {
         self
     }
 
+    /// The command that connects agents which take no MCP server over HTTP with what they are served; none otherwise.
+    #[cfg(feature = "acp-mcp")]
+    pub fn relay(mut self, relay: McpRelay) -> Self {
+        self.serving.relay = Some(relay);
+        self
+    }
+
+    /// Offers children these tools of this program, which run here, as calls of an agent at the child's depth: a tool
+    /// that delegates is bound by all that binds the parent's descendants. No tool is offered otherwise.
+    ///
+    /// They are served as the tool of [`structured`](AcpBuilder::structured) is. Whether a child may call one is
+    /// for the [permission policy](AcpBuilder::permissions) to say, where the agent asks. A call that runs is
+    /// cancelled with the run.
+    #[cfg(feature = "acp-mcp")]
+    pub fn tools(mut self, tools: ToolSet) -> Self {
+        self.serving.tools = tools;
+        self
+    }
+
     /// The provider.
     ///
     /// # Errors
     ///
     /// [`AcpBuildError`] for a limit or grace of more than a day, and for a variable that no program can be given.
-    pub fn build(self) -> Result<Acp<Steer>, AcpBuildError> {
+    pub fn build(self) -> Result<Acp<Steer, Output>, AcpBuildError> {
         self.settings.check()?;
         self.environment.check()?;
         Ok(Acp::new(Launcher {
@@ -177,12 +229,27 @@ impl<Steer: Presence> AcpBuilder<Steer> {
             settings: Arc::new(self.settings),
             model: self.model,
             mode: self.mode,
+            serving: self.serving,
         }))
+    }
+
+    fn retyped<S, O>(self) -> AcpBuilder<S, O> {
+        AcpBuilder {
+            command: self.command,
+            arguments: self.arguments,
+            environment: self.environment,
+            directory: self.directory,
+            settings: self.settings,
+            model: self.model,
+            mode: self.mode,
+            serving: self.serving,
+            types: PhantomData,
+        }
     }
 }
 
 /// Not the arguments: they may hold secrets.
-impl<Steer> fmt::Debug for AcpBuilder<Steer> {
+impl<Steer, Output> fmt::Debug for AcpBuilder<Steer, Output> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcpBuilder")
             .field("command", &self.command)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::error::AcpStartError;
 use super::launcher::Launcher;
+use super::mcp::Served;
 use super::session::Session;
 use super::steering;
 use super::turn_task::TurnTask;
@@ -23,6 +24,7 @@ pub(super) struct Child {
     directory: PathBuf,
     session: Mutex<Arc<Session>>,
     turn: Mutex<Option<TurnTask>>,
+    served: Option<Arc<Served>>,
     /// Messages reach the agent in the order in which they were given.
     sending: tokio::sync::Mutex<()>,
 }
@@ -33,16 +35,18 @@ impl Child {
         launcher: Arc<Launcher>,
         directory: PathBuf,
         session: Session,
+        served: Option<Arc<Served>>,
         prompt: Vec<ContentBlock>,
         settlement: Settlement,
     ) -> Self {
         let session = Arc::new(session);
-        let turn = TurnTask::begin(Arc::clone(&session), prompt, settlement);
+        let turn = TurnTask::begin(Arc::clone(&session), served.clone(), prompt, settlement);
         Self {
             launcher,
             directory,
             session: Mutex::new(session),
             turn: Mutex::new(Some(turn)),
+            served,
             sending: tokio::sync::Mutex::new(()),
         }
     }
@@ -72,7 +76,7 @@ impl Child {
             () = cancellation.cancelled() => return Err(ResumeError::failed("cancelled before its session was open")),
             opened = opening => opened.map_err(ResumeError::failed)?,
         };
-        let turn = TurnTask::begin(session, content, settlement);
+        let turn = TurnTask::begin(session, self.served.clone(), content, settlement);
         let earlier = lock(&self.turn).replace(turn);
         drop(earlier);
         Ok(())
@@ -87,7 +91,10 @@ impl Child {
         session.check_reopenable()?;
         // The process is gone, but what it started may not be.
         connection.close_failed().await;
-        let again = self.launcher.session(self.directory.clone(), Some(session.id()), steering).await?;
+        let again = self
+            .launcher
+            .session(self.directory.clone(), Some(session.id()), steering, self.served.as_ref())
+            .await?;
         let again = Arc::new(again);
         *lock(&self.session) = Arc::clone(&again);
         Ok(again)
@@ -102,7 +109,11 @@ impl Child {
         }
         let over = lock(&self.turn).as_ref().map(TurnTask::over).ok_or(SteerError::Settled)?;
         let _in_order = self.sending.lock().await;
-        steering::send(&session, &content, &over).await
+        steering::send(&session, &content, &over).await?;
+        if let Some(served) = &self.served {
+            served.steered();
+        }
+        Ok(())
     }
 
     pub(super) fn session_id(&self) -> String {
@@ -124,6 +135,9 @@ impl Child {
         let closed = self.session().close().await;
         if let Some(turn) = turn {
             turn.join().await;
+        }
+        if let Some(served) = &self.served {
+            served.close().await;
         }
         closed.map_err(DisposeError::failed)
     }

@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 
 use super::error::{AcpDiagnostics, AcpDisposeError, AcpStage, AcpStartError};
 use super::link::{CallError, Link};
+use super::mcp::Served;
 use super::process::{EndGraces, Exit, GroupGuard, ProcessGroup, Program, StderrTail};
 use super::redact::Redactor;
 use super::settings::Settings;
@@ -108,6 +109,12 @@ impl Connection {
         let answer = self.call(stage, "initialize", params).await?;
         AgentInfo::parse(answer)
             .map_err(|version| AcpStartError::ProtocolVersion { command: self.command.clone(), version })
+    }
+
+    /// From now on the agent may use what it is served, and nobody is shown the secret of that.
+    pub(super) fn serve(&mut self, served: &Arc<Served>) {
+        self.redactor = self.redactor.and(served.secret());
+        self.link.serve(served);
     }
 
     pub(crate) fn command(&self) -> &str {

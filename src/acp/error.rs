@@ -129,6 +129,24 @@ pub enum AcpStartError {
         /// What was needed.
         ability: &'static str,
     },
+    /// The agent takes no MCP server in a way that there is.
+    #[error(
+        "the ACP agent `{command}` cannot be served tools: it takes no MCP server over HTTP \
+         (`agentCapabilities.mcpCapabilities.http` in its answer to `initialize`), and no relay is named; name one \
+         with `AcpBuilder::relay`"
+    )]
+    #[non_exhaustive]
+    NoMcpTransport {
+        /// The command.
+        command: String,
+    },
+    /// The endpoint that the agent is served tools by could not be opened.
+    #[error("no port on loopback can be opened to serve the ACP agent its tools")]
+    #[non_exhaustive]
+    McpEndpoint {
+        /// What the system said.
+        source: io::Error,
+    },
     /// The agent does not know this model or mode.
     #[error("the ACP agent `{command}` offers no {category} {value:?}; it offers {}", list(known, "none"))]
     #[non_exhaustive]
@@ -160,6 +178,8 @@ impl AcpStartError {
             Self::Refused { .. } => "REFUSED",
             Self::Malformed { .. } => "MALFORMED",
             Self::NotOffered { .. } => "NOT_OFFERED",
+            Self::NoMcpTransport { .. } => "NO_MCP_TRANSPORT",
+            Self::McpEndpoint { .. } => "MCP_ENDPOINT",
             Self::UnknownChoice { .. } => "UNKNOWN_CHOICE",
         }
     }

@@ -34,7 +34,9 @@ impl Inbound {
             return responder.respond_with_error(Error::method_not_found().data(message.method));
         }
         let shared = Arc::clone(&self.0);
-        match shared.permissions.at_once() {
+        let permitted = shared.served.get().is_some_and(|served| served.permits(&message.params));
+        let known = if permitted { Some(PermissionOutcome::Allowed) } else { shared.permissions.at_once() };
+        match known {
             Some(outcome) => {
                 answer(&shared, outcome, message.params, responder).await;
                 Ok(())

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::connection::Connection;
 use super::environment::Environment;
 use super::error::{AcpStage, AcpStartError};
+use super::mcp::{Served, Serving};
 use super::process::Program;
 use super::session::{Session, SessionSetup};
 use super::settings::Settings;
@@ -22,6 +23,7 @@ pub(super) struct Launcher {
     pub(super) settings: Arc<Settings>,
     pub(super) model: Option<String>,
     pub(super) mode: Option<String>,
+    pub(super) serving: Serving,
 }
 
 impl Launcher {
@@ -42,16 +44,24 @@ impl Launcher {
         directory: PathBuf,
         earlier: Option<&str>,
         steering: bool,
+        served: Option<&Arc<Served>>,
     ) -> Result<Session, AcpStartError> {
         let limit = self.settings.start_limit;
         let deadline = Instant::now() + limit;
-        let program = Program {
+        let mut program = Program {
             command: self.command.clone(),
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),
             directory: directory.clone(),
         };
-        let connection = Arc::new(Connection::open(&program, Arc::clone(&self.settings)).await?);
+        if served.is_some() {
+            Served::adjust(&mut program.environment);
+        }
+        let mut connection = Connection::open(&program, Arc::clone(&self.settings)).await?;
+        if let Some(served) = served {
+            connection.serve(served);
+        }
+        let connection = Arc::new(connection);
         if steering && !steering::is_offered(connection.agent()) {
             connection.close_failed().await;
             return Err(AcpStartError::NotOffered {
@@ -59,12 +69,19 @@ impl Launcher {
                 ability: "to be steered (`_meta.steering.supported` in its answer to `initialize`)",
             });
         }
-        let setup = SessionSetup {
-            directory,
-            mcp_servers: Vec::new(),
-            model: self.model.clone(),
-            mode: self.mode.clone(),
+        let servers = match served {
+            Some(served) => served.servers(connection.agent(), connection.command()).await,
+            None => Ok(Vec::new()),
         };
+        let mcp_servers = match servers {
+            Ok(servers) => servers,
+            Err(error) => {
+                connection.close_failed().await;
+                return Err(error);
+            }
+        };
+        let setup =
+            SessionSetup { directory, mcp_servers, model: self.model.clone(), mode: self.mode.clone() };
         let opening = async {
             match earlier {
                 None => Session::open(Arc::clone(&connection), setup).await,

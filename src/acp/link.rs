@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::AcpAgentError;
 use super::inbound::Inbound;
+use super::mcp::Served;
 use super::permission::PermissionPolicy;
 use super::process::ProcessGroup;
 use super::transport::{OutputEnd, Traffic};
@@ -46,6 +47,8 @@ pub(super) struct Shared {
     pub(super) traffic: Arc<Traffic>,
     pub(super) turns: Turns,
     pub(super) permissions: PermissionPolicy,
+    /// What the agent is served, which it may use without asking.
+    pub(super) served: OnceLock<Arc<Served>>,
     waiting: Mutex<Waiting>,
     output_end: OnceLock<OutputEnd>,
     /// Told to close stdin, after what is queued.
@@ -80,6 +83,7 @@ impl Link {
             traffic: Traffic::new(),
             turns: Turns::new(),
             permissions,
+            served: OnceLock::new(),
             waiting: Mutex::new(Some(HashMap::new())),
             output_end: OnceLock::new(),
             stop: CancellationToken::new(),
@@ -98,6 +102,10 @@ impl Link {
 
     pub(super) fn turns(&self) -> &Turns {
         &self.shared.turns
+    }
+
+    pub(super) fn serve(&self, served: &Arc<Served>) {
+        drop(self.shared.served.set(Arc::clone(served)));
     }
 
     pub(super) fn traffic(&self) -> &Traffic {

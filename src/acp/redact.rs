@@ -24,6 +24,11 @@ impl Redactor {
         Self(secrets.into())
     }
 
+    /// These secrets and one more.
+    pub(crate) fn and(&self, secret: &str) -> Self {
+        Self::new(self.0.iter().cloned().chain([secret.to_owned()]))
+    }
+
     /// `text` without the secrets.
     pub(crate) fn hide(&self, text: &str) -> String {
         let mut shown = text.to_owned();

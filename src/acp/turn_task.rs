@@ -3,6 +3,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::mcp::{Judged, Served};
 use super::session::Session;
 use crate::content::ContentBlock;
 use crate::result::Outcome;
@@ -19,12 +20,17 @@ pub(super) struct TurnTask {
 }
 
 impl TurnTask {
-    pub(super) fn begin(session: Arc<Session>, content: Vec<ContentBlock>, settlement: Settlement) -> Self {
+    pub(super) fn begin(
+        session: Arc<Session>,
+        served: Option<Arc<Served>>,
+        content: Vec<ContentBlock>,
+        settlement: Settlement,
+    ) -> Self {
         let stop = settlement.cancellation().token().child_token();
         let over = CancellationToken::new();
         let (cancel, ended) = (stop.clone(), over.clone().drop_guard());
         let task = tokio::spawn(async move {
-            drive(&session, &content, &cancel, settlement).await;
+            drive(&session, served.as_deref(), content, &cancel, settlement).await;
             drop(ended);
         });
         Self { task, stop, over }
@@ -58,22 +64,40 @@ impl Drop for TurnTask {
 
 async fn drive(
     session: &Session,
-    content: &[ContentBlock],
+    served: Option<&Served>,
+    mut content: Vec<ContentBlock>,
     cancel: &CancellationToken,
     settlement: Settlement,
 ) {
     let progress = settlement.progress();
     let mut usage = Usage::default();
-    let ended = session
-        .run_turn(content, cancel, |update| {
-            if let Update::Usage(call) = &update {
-                usage.add(call);
+    // A child that delivers nothing that fits is cut off, without being cancelled by anybody.
+    let cut = cancel.child_token();
+    content.extend(served.and_then(|served| served.begin_turn(cut.clone())));
+    let (stop, diagnostic, structured) = loop {
+        let ended = session
+            .run_turn(&content, &cut, |update| {
+                if let Update::Usage(call) = &update {
+                    usage.add(call);
+                }
+                progress.report(update);
+                std::future::ready(())
+            })
+            .await;
+        let Some(served) = served else { break (ended.stop, ended.diagnostic, None) };
+        match served.judge(ended.stop, ended.diagnostic, cancel.is_cancelled()) {
+            Judged::Again(told) => {
+                progress.report(Update::MessageEnd);
+                content = vec![told.into()];
             }
-            progress.report(update);
-            std::future::ready(())
-        })
-        .await;
-    let mut outcome = Outcome::new(ended.stop).with_usage(usage);
-    outcome.diagnostic = ended.diagnostic;
+            Judged::Settled { stop, diagnostic, structured } => break (stop, diagnostic, structured),
+        }
+    };
+    if let Some(served) = served {
+        usage.merge(&served.usage());
+    }
+    let mut outcome = Outcome::new(stop).with_usage(usage);
+    outcome.diagnostic = diagnostic;
+    outcome.structured = structured;
     settlement.settle(outcome);
 }

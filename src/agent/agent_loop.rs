@@ -5,6 +5,11 @@ mod children;
 mod cut;
 mod reply;
 
+#[cfg(feature = "acp-mcp")]
+pub(super) use self::calls::contained;
+#[cfg(feature = "acp-mcp")]
+pub(super) use self::cut::cut;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -14,7 +19,6 @@ use self::children::Children;
 use self::reply::{Reply, ReplyEnd};
 use super::activity::Activity;
 use super::builder::Agent;
-use super::capture::{Delivery, Verdict};
 use super::limits::Limits;
 use super::model::{FinishReason, ModelError, ModelRequest, ResponseFormat, ToolChoice};
 use super::outcome::TurnOutcome;
@@ -24,6 +28,7 @@ use super::session::{
 };
 use super::tool::ToolOutput;
 use super::turn_options::TurnOptions;
+use crate::capture::{Delivery, Verdict};
 use crate::content::{ContentBlock, Output};
 use crate::stop_reason::StopReason;
 use crate::trace;
@@ -245,7 +250,7 @@ impl Turn<'_> {
         } else if !self.agent.delegations.is_settled() && !last {
             return Next::Children;
         } else {
-            self.delivery.after_prose(self.agent.capture.as_ref())
+            self.delivery.after_prose(self.agent.capture.as_ref().map(|capture| capture.name.as_str()))
         };
         match verdict {
             Verdict::Delivered => done,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::agent_loop;
-use super::capture::{CaptureTool, OutputContract};
+use super::capture::CaptureTool;
 use super::ledger::UsageLedger;
 use super::limits::Limits;
 use super::model::Model;
@@ -12,6 +12,7 @@ use super::outcome::TurnOutcome;
 use super::session::{Session, SessionHeader, SessionWriter};
 use super::tool::{CallingAgent, ToolSet};
 use super::turn_options::TurnOptions;
+use crate::capture::OutputContract;
 use crate::content::ContentBlock;
 use crate::delegation::Delegations;
 use crate::id::{AgentId, SessionId};

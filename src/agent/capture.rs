@@ -1,15 +1,7 @@
-//! Structured output: how the agent's model delivers a value, and when it counts.
+//! Structured output by a tool that the loop itself answers.
 
-mod contract;
-mod delivery;
+mod staging;
 mod tool;
-#[cfg(feature = "jsonschema")]
-mod validator;
-mod wrapped;
 
-pub use contract::OutputContract;
-#[cfg(feature = "jsonschema")]
-pub use validator::UnusableSchema;
-
-pub(super) use delivery::{Delivery, Staged, Verdict};
+pub(super) use staging::Staged;
 pub(super) use tool::CaptureTool;

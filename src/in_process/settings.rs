@@ -1,13 +1,12 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::ChildSetupError;
 use super::children::Children;
 use super::models::Models;
 use crate::agent::{Agent, Limits, OutputContract, SessionHeader, SessionPrefix, SessionWriter, ToolSet};
 use crate::capability::{
-    Capability, DepthLimit, ModelChoice, OutputCheck, OutputSchema, OutputTokenLimit, Persona, Schema,
-    StepLimit, ToolFilter, UnusableFilter,
+    Capability, DepthLimit, ModelChoice, OutputSchema, OutputTokenLimit, Persona, StepLimit, ToolFilter,
+    UnusableFilter,
 };
 use crate::error::StartError;
 use crate::id::SessionId;
@@ -90,7 +89,9 @@ impl Settings {
         let max_output_tokens: Option<NonZeroU32> =
             smallest(request.take::<OutputTokenLimit>(), parent.and_then(Parent::max_output_tokens));
         let output = match request.take::<OutputSchema>() {
-            Some(schema) => Some(self.contract(&schema, request.output_check())?),
+            Some(schema) => {
+                Some(OutputContract::of_request(&schema, request.output_check(), self.validate_schemas)?)
+            }
             None => None,
         };
 
@@ -118,25 +119,6 @@ impl Settings {
         }
         let notice = (!inherited.seed.is_empty()).then_some(FORK_NOTICE);
         Ok(Child { agent: agent.build(), notice })
-    }
-}
-
-impl Settings {
-    fn contract(&self, schema: &Schema, check: Option<OutputCheck>) -> Result<OutputContract, StartError> {
-        let check = check.unwrap_or(OutputCheck::of::<serde_json::Value>());
-        if check.accepts_any() && !self.validate_schemas {
-            return Err(StartError::failed(ChildSetupError::UncheckedSchema));
-        }
-        let contract = OutputContract::new(schema, check);
-        #[cfg(feature = "jsonschema")]
-        if self.validate_schemas {
-            return contract.validated(schema).map_err(|error| StartError::InvalidValue {
-                capability: <OutputSchema as Capability>::NAME.to_owned(),
-                run_id: None,
-                source: error.into(),
-            });
-        }
-        Ok(contract)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Parent;
 use super::log::Log;
-use crate::agent::{Activity, CallingAgent, ToolContext, ToolSet, UsageLedger};
+use crate::agent::{Activity, CallingAgent, NO_MODEL, ToolContext, ToolSet, UsageLedger};
 use crate::capability::{Capability, DepthLimit, OutputTokenLimit, StepLimit, ToolFilter};
 use crate::id::SessionId;
 use crate::request::StartRequest;
@@ -113,7 +113,7 @@ impl From<&CallingAgent> for Parent {
             fields.depth = header.depth;
             fields.max_depth = header.max_depth;
             fields.working_dir.clone_from(&header.working_dir);
-            fields.model = Some(agent.model.name().into());
+            fields.model = Some(agent.model.name()).filter(|name| *name != NO_MODEL).map(Into::into);
             fields.cancellation = Some(agent.cancellation.clone());
             fields.tools = Some(agent.tools.clone());
             fields.tool_filter.clone_from(&header.tool_filter);

@@ -6,6 +6,9 @@ script, one step a line, that says what happens in its turn (see `Turn.steps`).
 """
 import json, os, signal, subprocess, sys, time
 
+sys.dont_write_bytecode = True
+import mcp_client
+
 OPTIONS = """
 exit=N                 exit with N before reading anything
 exit-after=METHOD:N    exit with N on the first request of that method
@@ -16,7 +19,7 @@ version=N              answer with that protocol version
 no-session-id          answer session/new without an id
 session=ID             the id that session/new gives
 error-on=METHOD:CODE:TEXT   answer that method with an error
-able=A,B               load, resume, close, list, image
+able=A,B               load, resume, close, list, image, http (MCP servers over it)
 replay=TEXT            what session/load replays
 late-replay=TEXT       the same, after its answer
 unlisted               session/list lists nothing
@@ -89,6 +92,17 @@ def read():
 
 
 owed = False  # an empty answer to the next prompt
+servers = []  # the MCP servers that we were told of
+clients = []
+reminded = []  # what to do when the result is asked for once more
+INSTRUCTIONS = "Deliver your final result by calling the tool"
+REMINDER = "Your result is not delivered yet."
+
+
+def ask_server(method, params):
+    if not clients:
+        clients.append(mcp_client.client(servers[0]))
+    return clients[0].ask(method, params)
 
 
 class Turn:
@@ -122,10 +136,10 @@ class Turn:
                 self.messages.append("".join(block.get("text", "") for block in message["params"]["prompt"]))
         return message
 
-    def ask(self, kinds, wait=True, session=None):
+    def ask(self, kinds, wait=True, session=None, title="a tool", kind="execute"):
         write({"jsonrpc": "2.0", "id": "ask", "method": "session/request_permission", "params": {
             "sessionId": session or self.session,
-            "toolCall": {"toolCallId": "call", "title": "a tool", "kind": "execute", "rawInput": {"n": 1}},
+            "toolCall": {"toolCallId": "call", "title": title, "kind": kind, "rawInput": {"n": 1}},
             "options": [{"optionId": f"option {place}", "name": kind, "kind": kind}
                         for place, kind in enumerate(kinds)]}})
         while wait:
@@ -139,7 +153,10 @@ class Turn:
         if owed:
             owed = False
             return respond(self.request, {"stopReason": "end_turn"})
-        text = "".join(block.get("text", "") for block in self.request["params"]["prompt"])
+        text = "".join(block.get("text", "") for block in self.request["params"]["prompt"]
+                       if not block.get("text", "").startswith(INSTRUCTIONS))
+        if text.startswith(REMINDER):
+            text = "\n".join(reminded)
         for line in text.split("\n"):
             verb, _, rest = line.partition(" ")
             self.step(verb, rest)
@@ -194,6 +211,27 @@ class Turn:
                 if message.get("id") == "odd":
                     self.say(f"[{message['error']['code']}]")
                     break
+        elif verb == "deliver":
+            self.say("[" + mcp_client.text(ask_server("tools/call", {
+                "name": "deliver_result", "arguments": json.loads(rest)})) + "]")
+        elif verb == "call":
+            name, _, arguments = rest.partition(" ")
+            self.say("[" + mcp_client.text(ask_server("tools/call", {
+                "name": name, "arguments": json.loads(arguments)})) + "]")
+        elif verb == "tools":
+            self.say(json.dumps(ask_server("tools/list", {})["result"]["tools"]))
+        elif verb == "servers":
+            mark(rest, json.dumps(servers))
+        elif verb == "tell-token":
+            print(servers[0]["headers"][0]["value"], file=sys.stderr, flush=True)
+        elif verb == "ask-for":
+            kind, _, title = rest.partition(" ")
+            self.say("[" + self.ask(["allow_once", "reject_once"], title=title, kind=kind) + "]")
+        elif verb == "on-reminder":
+            reminded.append(rest)
+        elif verb == "wait-file":
+            while not os.path.exists(rest):
+                time.sleep(0.01)
         elif verb == "wait-cancel":
             while not self.cancelled:
                 self.pump()
@@ -289,6 +327,7 @@ def answer(request):
             "agentCapabilities": {
                 "loadSession": "load" in able,
                 "promptCapabilities": {"image": "image" in able},
+                "mcpCapabilities": {"http": "http" in able},
                 "sessionCapabilities": {name: {} for name in ("resume", "close", "list") if name in able},
             },
             "authMethods": [{"id": "login", "name": "Log in"}],
@@ -306,6 +345,8 @@ def answer(request):
             for _ in range(int(options["long-line"]) // 65536 + 1):
                 raw(b"x" * 65536)
         return
+    if method in ("session/new", "session/load", "session/resume"):
+        servers[:] = request["params"]["mcpServers"]
     if method == "session/new":
         return respond(request, {} if "no-session-id" in options else {
             "sessionId": options.get("session", "session-1"),

@@ -116,7 +116,7 @@ pub(crate) async fn with(name: &'static str, test: impl AsyncFn(&RealAgent)) {
 }
 
 #[track_caller]
-pub(crate) fn assert_completed(agent: &RealAgent, said: &SubagentResult, text: &str) {
+pub(crate) fn assert_completed<O>(agent: &RealAgent, said: &SubagentResult<O>, text: &str) {
     assert_eq!(said.stop_reason(), &StopReason::Completed, "{}: {said:?}", agent.name);
     assert!(said.text().contains(text), "{}: {}", agent.name, said.text());
 }

@@ -1,7 +1,7 @@
-//! Asks for structured output of a child that is another program.
+//! Asks for structured output of a child that is another program, which its provider does not serve.
 //! expect: E0277
 //! headline: provider `Acp` does not support the start-time capability `OutputSchema`
-//! note: start this request on a provider that supports `OutputSchema`, or leave it out of the request
+//! note: build the provider with `Acp::builder(…).structured()`
 
 use subagent::acp::Acp;
 use subagent::{Collected, ProviderHandle, Request, StartError, Typed};

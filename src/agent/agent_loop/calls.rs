@@ -162,7 +162,7 @@ impl Turn<'_> {
 }
 
 /// Runs one call so that neither a panic nor an endless wait leaves it.
-async fn contained(
+pub(in crate::agent) async fn contained(
     tool: &Arc<dyn ErasedTool>,
     name: &str,
     arguments: Value,

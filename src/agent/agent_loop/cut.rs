@@ -6,7 +6,7 @@ const BLOCK_BYTES: usize = 32;
 
 /// The output with about `most` bytes of content, and only of kinds that the model reads. What is cut or left out is
 /// marked, so that the model knows.
-pub(super) fn cut(output: ToolOutput, most: usize, kinds: ContentKinds) -> ToolOutput {
+pub(in crate::agent) fn cut(output: ToolOutput, most: usize, kinds: ContentKinds) -> ToolOutput {
     let total = output.content.len();
     let mut left = most;
     let mut content = Vec::new();

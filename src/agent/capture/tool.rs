@@ -1,9 +1,7 @@
 use serde_json::Value;
 
-use super::OutputContract;
 use crate::agent::tool::{Tool, ToolContext, ToolDefinition, ToolOutput, ToolSet};
-
-const NAME: &str = "deliver_result";
+use crate::capture::{OutputContract, TOOL, TOOL_DESCRIPTION};
 
 /// The tool that a model without a response format delivers its value with. It is not one of the agent's tools: no
 /// filter touches it, no child inherits it, and the loop itself answers its calls.
@@ -16,16 +14,11 @@ pub(in crate::agent) struct CaptureTool {
 impl CaptureTool {
     /// The capture tool under a name that none of the agent's tools has.
     pub(in crate::agent) fn beside(tools: &ToolSet, contract: &OutputContract) -> Self {
-        let mut name = NAME.to_owned();
+        let mut name = TOOL.to_owned();
         while tools.contains(&name) {
             name.push('_');
         }
-        let definition = ToolDefinition::new(
-            &name,
-            "Delivers your final result and ends your task. Call it once, when the work is done; its arguments are \
-             the result.",
-            contract.shown().as_ref().clone(),
-        );
+        let definition = ToolDefinition::new(&name, TOOL_DESCRIPTION, contract.shown().as_ref().clone());
         // The name is free and the schema an object's, so that it fits in.
         let with_tools = tools.with(Shown(definition)).unwrap_or_else(|_| tools.clone());
         Self { name, with_tools }

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 /// What a start or resumption does once it is reached.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
 pub(crate) enum Begin {
     /// The child works, and the test holds its settlement.
     Work,

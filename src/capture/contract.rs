@@ -6,7 +6,11 @@ use serde_json::Value;
 #[cfg(feature = "jsonschema")]
 use super::validator::{UnusableSchema, Validator};
 use super::wrapped::WrappedSchema;
+#[cfg(feature = "jsonschema")]
+use crate::capability::{Capability, OutputSchema};
 use crate::capability::{OutputCheck, Schema};
+use crate::error::StartError;
+use crate::in_process::ChildSetupError;
 
 /// The structured value that each turn of an agent has to deliver.
 ///
@@ -73,13 +77,35 @@ impl OutputContract {
         Ok(self)
     }
 
+    /// What a request asks for. A schema without a type needs `validate`.
+    pub(crate) fn of_request(
+        schema: &Schema,
+        check: Option<OutputCheck>,
+        validate: bool,
+    ) -> Result<Self, StartError> {
+        let check = check.unwrap_or(OutputCheck::of::<Value>());
+        if check.accepts_any() && !validate {
+            return Err(StartError::failed(ChildSetupError::UncheckedSchema));
+        }
+        let contract = Self::new(schema, check);
+        #[cfg(feature = "jsonschema")]
+        if validate {
+            return contract.validated(schema).map_err(|error| StartError::InvalidValue {
+                capability: <OutputSchema as Capability>::NAME.to_owned(),
+                run_id: None,
+                source: error.into(),
+            });
+        }
+        Ok(contract)
+    }
+
     /// The schema that the model is shown: an object's.
-    pub(in crate::agent) fn shown(&self) -> &Arc<Value> {
+    pub(crate) fn shown(&self) -> &Arc<Value> {
         self.schema.shown()
     }
 
     /// The value in what the model delivered, or where it does not fit and how.
-    pub(super) fn accept(&self, delivered: Value) -> Result<Value, String> {
+    pub(crate) fn accept(&self, delivered: Value) -> Result<Value, String> {
         let value = self.schema.unwrap(delivered)?;
         #[cfg(feature = "jsonschema")]
         if let Some(validator) = &self.validator {

@@ -1,12 +1,10 @@
 use serde_json::Value;
 
-use super::{CaptureTool, OutputContract};
-use crate::agent::session::ToolCall;
-use crate::agent::tool::ToolOutput;
+use super::OutputContract;
 
 /// How far one turn is with the value that it has to deliver.
 #[derive(Default)]
-pub(in crate::agent) struct Delivery {
+pub(crate) struct Delivery {
     /// The value that counts if the turn completes.
     value: Option<Value>,
     /// How many values did not fit.
@@ -14,11 +12,11 @@ pub(in crate::agent) struct Delivery {
     last_mismatch: Option<String>,
     reminded: bool,
     /// The next response is to be the value.
-    pub(in crate::agent) asked: bool,
+    pub(crate) asked: bool,
 }
 
 /// What follows from what the model said.
-pub(in crate::agent) enum Verdict {
+pub(crate) enum Verdict {
     /// The value is there.
     Delivered,
     /// The model is told this and goes on.
@@ -29,18 +27,24 @@ pub(in crate::agent) enum Verdict {
 
 impl Delivery {
     /// The value of a turn that came to its end.
-    pub(in crate::agent) fn take(&mut self) -> Option<Value> {
+    pub(crate) fn take(&mut self) -> Option<Value> {
         self.value.take()
     }
 
+    /// Whether the value is there.
+    #[cfg(feature = "acp-mcp")]
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.value.is_some()
+    }
+
     /// New work came in: the value is asked for again when that is done.
-    pub(in crate::agent) fn steered(&mut self) {
+    pub(crate) fn steered(&mut self) {
         self.asked = false;
         self.reminded = false;
     }
 
     /// The model finished in prose, without having been asked for the value in its response.
-    pub(in crate::agent) fn after_prose(&mut self, capture: Option<&CaptureTool>) -> Verdict {
+    pub(crate) fn after_prose(&mut self, capture: Option<&str>) -> Verdict {
         match capture {
             None => {
                 self.asked = true;
@@ -59,21 +63,13 @@ impl Delivery {
             }),
             Some(capture) => {
                 self.reminded = true;
-                Verdict::GoOn(format!(
-                    "Your result is not delivered yet. Call `{}` with it now.",
-                    capture.name
-                ))
+                Verdict::GoOn(format!("Your result is not delivered yet. Call `{capture}` with it now."))
             }
         }
     }
 
     /// The model answered with what has to be the value.
-    pub(in crate::agent) fn after_response(
-        &mut self,
-        text: &str,
-        contract: &OutputContract,
-        retries: u32,
-    ) -> Verdict {
+    pub(crate) fn after_response(&mut self, text: &str, contract: &OutputContract, retries: u32) -> Verdict {
         let parsed = serde_json::from_str(text.trim()).map_err(|error| format!("it is not JSON: {error}"));
         match parsed.and_then(|value| contract.accept(value)) {
             Ok(value) => {
@@ -91,52 +87,28 @@ impl Delivery {
         }
     }
 
-    /// Looks at the calls of one response: fills in the answers that the capture tool gives, and those of calls that
-    /// are not run because the result was delivered before them.
-    pub(in crate::agent) fn stage(
+    /// Looks at one call of the capture tool; its arguments may not even be an object.
+    pub(crate) fn offer(
         &mut self,
-        calls: &[(ToolCall, Option<String>)],
-        outputs: &mut [Option<ToolOutput>],
+        arguments: Result<Value, String>,
         contract: &OutputContract,
-        capture: &CaptureTool,
         retries: u32,
-    ) -> Staged {
-        let mut staged = Staged::default();
-        for ((call, malformed), output) in calls.iter().zip(outputs) {
-            if staged.value.is_some() {
-                *output =
-                    Some(ToolOutput::error("The tool was not called: the result was delivered before."));
-                continue;
-            }
-            if call.name != capture.name {
-                continue;
-            }
-            let accepted = match malformed {
-                Some(malformed) => Err(format!("the arguments are not a JSON object: {malformed}")),
-                None => contract.accept(call.arguments.clone()),
-            };
-            *output = Some(match accepted {
-                Ok(value) => {
-                    staged.value = Some(value);
-                    ToolOutput::text("The result is delivered.")
-                }
-                Err(mismatch) => {
-                    let told = format!(
-                        "The result does not fit: {mismatch}. Call the tool again with one that does."
-                    );
-                    staged.failed = self.mismatched(mismatch, retries);
-                    ToolOutput::error(told)
-                }
-            });
-            if staged.failed.is_some() {
-                break;
+    ) -> Offer {
+        let accepted = arguments
+            .map_err(|malformed| format!("the arguments are not a JSON object: {malformed}"))
+            .and_then(|arguments| contract.accept(arguments));
+        match accepted {
+            Ok(value) => Offer::Fits(value),
+            Err(mismatch) => {
+                let told =
+                    format!("The result does not fit: {mismatch}. Call the tool again with one that does.");
+                Offer::Mismatch { told, failed: self.mismatched(mismatch, retries) }
             }
         }
-        staged
     }
 
     /// The turn reached the point where a staged value counts.
-    pub(in crate::agent) fn commit(&mut self, value: Value) {
+    pub(crate) fn commit(&mut self, value: Value) {
         self.value = Some(value);
     }
 
@@ -151,11 +123,14 @@ impl Delivery {
     }
 }
 
-/// What the capture calls of one response came to. Nothing counts before the response's other calls are through.
-#[derive(Default)]
-pub(in crate::agent) struct Staged {
-    /// The value, if one fits.
-    pub(in crate::agent) value: Option<Value>,
-    /// Why the turn fails, if it does.
-    pub(in crate::agent) failed: Option<String>,
+/// What a call of the capture tool came to.
+pub(crate) enum Offer {
+    /// The value fits; it counts once it is committed.
+    Fits(Value),
+    Mismatch {
+        /// For the model.
+        told: String,
+        /// Why the turn fails, if that was one mismatch too many.
+        failed: Option<String>,
+    },
 }

@@ -1,0 +1,141 @@
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use subagent::acp::AcpBuilder;
+use subagent::agent::{Tool, ToolSet, UsageLedger, tool_fn};
+use subagent::testing::ScriptedProvider;
+use subagent::{ModelUsage, Parent, Request, StopReason, Subagents};
+use tokio::sync::Notify;
+
+use super::agents::{assert_completed, with_each};
+use super::answers::script;
+use super::delivery::register;
+use super::scene::{Scene, patiently};
+
+fn set(tool: impl Tool) -> ToolSet {
+    ToolSet::new().with(tool).unwrap()
+}
+
+fn nothing() -> serde_json::Value {
+    json!({"type": "object"})
+}
+
+/// A tool that says where it runs.
+fn whoami() -> impl Tool {
+    tool_fn("whoami", "Says who calls.", nothing(), async |arguments, context| {
+        context.agent.usage.add(&ModelUsage::new("priced", 3, 4));
+        format!("depth {} of {:?}: {arguments}", context.agent.depth(), context.agent.max_depth())
+    })
+}
+
+fn offering(scene: &Scene, tools: ToolSet) -> AcpBuilder {
+    scene.agent(&["able=http"]).tools(tools)
+}
+
+#[tokio::test]
+async fn a_child_calls_a_tool_of_its_parent() {
+    let Some(scene) = Scene::new() else { return };
+    let agent = scene.register(offering(&scene, set(whoami())));
+    let ledger = UsageLedger::new();
+    let parent = Parent::new("agent", "session").with_depth(1).with_max_depth(4).with_usage(ledger.clone());
+    let request = Request::new("call whoami {\"a\": 1}\ncall another {\"a\": 1}\ntools").parent(&parent);
+    let run = scene.try_start(&agent, request).await.unwrap();
+    let said = patiently(run.collect()).await.into_result().unwrap();
+    assert!(
+        said.text().starts_with("[depth 2 of Some(4): {\"a\":1}][ERROR There is no tool named `another`")
+    );
+    assert!(!said.text().contains("deliver_result"), "nothing is asked for: {}", said.text());
+    assert_eq!(said.usage().own[0].model.as_deref(), Some("priced"));
+    assert_eq!(ledger.usage().descendants[0].input_tokens, Some(3));
+}
+
+#[tokio::test]
+async fn beside_the_capture_tool_each_keeps_a_name_of_its_own() {
+    let Some(scene) = Scene::new() else { return };
+    let theirs = tool_fn("deliver_result", "Not ours.", nothing(), async |_, _| "theirs");
+    let provider = register(&scene, offering(&scene, set(theirs)).structured());
+    let script = "deliver {\"a\": 1}\ncall deliver_result_ {\"result\": 5}";
+    let run = patiently(provider.start(Request::new(script).output::<u8>())).await.unwrap();
+    let said = patiently(run.collect()).await.into_result().unwrap();
+    assert!(said.text().starts_with("[theirs]"), "{}", said.text());
+    assert_eq!(said.structured().unwrap(), 5);
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled_with_the_run_and_waited_for() {
+    let Some(scene) = Scene::new() else { return };
+    let (begun, ended) = (Arc::new(Notify::new()), Arc::new(Mutex::new(false)));
+    let (begins, ends) = (Arc::clone(&begun), Arc::clone(&ended));
+    let waiting = tool_fn("wait", "Waits.", nothing(), move |_, context| {
+        let (begins, ends) = (Arc::clone(&begins), Arc::clone(&ends));
+        async move {
+            begins.notify_one();
+            context.cancellation.cancelled().await;
+            *ends.lock().unwrap() = true;
+            "stopped"
+        }
+    });
+    let agent = scene.register(offering(&scene, set(waiting)));
+    let run = scene.start(&agent, "call wait {\"a\": 1}\nwait-cancel").await;
+    patiently(begun.notified()).await;
+    run.cancel("enough");
+    let settled = patiently(run.settle()).await;
+    assert_eq!(settled.result().unwrap().stop_reason(), &StopReason::Aborted);
+    patiently(settled.dispose()).await.unwrap();
+    assert!(*ended.lock().unwrap());
+}
+
+/// A tool that delegates to this provider.
+fn delegating(subagents: &Subagents) -> impl Tool {
+    let subagents = subagents.clone();
+    tool_fn("delegate", "Delegates.", nothing(), move |_, context| {
+        let subagents = subagents.clone();
+        async move {
+            let request = Request::new("Help").parent(&Parent::from(&context));
+            let run = subagents.start("helper", request).await?;
+            Ok::<_, subagent::StartError>(
+                run.collect()
+                    .await
+                    .into_result()
+                    .map_or_else(|fault| fault.to_string(), |said| said.text().into_owned()),
+            )
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_child_delegates_no_deeper_than_its_parents_cap() {
+    let Some(scene) = Scene::new() else { return };
+    let _helper = scene.subagents.register("helper", ScriptedProvider::replying("helped")).unwrap();
+    let agent = scene.register(offering(&scene, set(delegating(&scene.subagents))));
+    for (cap, answer) in [(2, "[helped]"), (1, "[ERROR the child would be at depth 2, and the limit is 1")] {
+        let parent = Parent::new("agent", "session").with_max_depth(cap);
+        let request = Request::new("call delegate {\"a\": 1}").parent(&parent);
+        let run = scene.try_start(&agent, request).await.unwrap();
+        let said = patiently(run.collect()).await.into_result().unwrap();
+        assert!(said.text().starts_with(answer), "{}", said.text());
+    }
+}
+
+#[tokio::test]
+async fn agents_written_by_others_call_a_tool_of_their_parent() {
+    with_each(async |agent| {
+        let provider = agent.register(agent.allowing().tools(set(whoami())));
+        let prompt = script(&json!([{"tool": "whoami$", "args": {}}, {"text": "That was it."}]));
+        let said = agent.result(&provider, &prompt).await;
+        assert_completed(agent, &said, "That was it.");
+        crate::model_was_told(agent, "depth 1 of None");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn agents_written_by_others_ask_before_they_call_a_tool_of_their_parent() {
+    with_each(async |agent| {
+        let provider = agent.register(agent.builder().tools(set(whoami())));
+        let prompt = script(&json!([{"tool": "whoami$", "args": {}}, {"text": "That was it."}]));
+        drop(agent.result(&provider, &prompt).await);
+        assert!(!std::fs::read_to_string(agent.path("requests")).unwrap().contains("depth 1 of None"));
+    })
+    .await;
+}
