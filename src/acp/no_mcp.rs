@@ -22,6 +22,7 @@ pub(super) struct Serving;
 #[derive(Debug)]
 pub(super) struct Served(Infallible);
 
+#[expect(dead_code, reason = "only an endpoint judges a turn")]
 pub(super) enum Judged {
     Again(String),
     Settled { stop: StopReason, diagnostic: Option<String>, structured: Option<Value> },
