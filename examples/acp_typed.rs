@@ -1,9 +1,7 @@
 //! Asks any program that speaks the Agent Client Protocol, and takes its answer as a Rust value.
 //!
-//! ```text
-//! cargo run --example acp_typed --features acp-mcp -- codex-acp
-//! cargo run --example acp_typed --features acp-mcp -- npx @agentclientprotocol/claude-agent-acp
-//! ```
+//! `cargo run --features acp-mcp --example acp_typed -- COMMAND [ARGUMENT]…`, for example `codex-acp` or
+//! `npx @agentclientprotocol/claude-agent-acp`.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 

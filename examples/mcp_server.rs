@@ -1,7 +1,7 @@
 //! An MCP server over stdio: any MCP client gets the tools to delegate to a child that counts words.
 //!
-//! Put it into a client's configuration as the command `cargo run --features rmcp --example mcp_server`. This child is
-//! an async closure and calls no model; with `subagent::Spawn`, or a provider of your own, it is an agent.
+//! `cargo run --features rmcp --example mcp_server` is the command for a client's configuration. This child is an async
+//! closure and calls no model; with `subagent::Spawn`, or a provider of your own, it is an agent.
 
 use rmcp::ServiceExt;
 use subagent::delegation::{McpServer, SubagentTool};
