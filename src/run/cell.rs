@@ -1,11 +1,13 @@
 //! The state of one run, shared by its handle, its settlement and its observers.
 
+mod cancel;
+mod closed;
+mod expected;
 mod glimpse;
 mod runtime;
 mod traffic;
 mod waiters;
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
@@ -18,11 +20,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
+use self::closed::Closed;
+use self::expected::Expected;
 pub(crate) use self::glimpse::Glimpse;
 use self::traffic::Traffic;
-use self::waiters::{Waiters, Woken};
+use self::waiters::Waiters;
 use super::CancelCause;
-use super::force_on_drop::ForceOnDrop;
 use crate::agent::is_empty_message;
 use crate::capability::OutputCheck;
 use crate::content::{ContentBlock, ContentKinds};
@@ -95,9 +98,6 @@ struct State {
     /// The run's span, where anyone listens, until it has ended.
     span: Option<Box<Span>>,
 }
-
-/// Names of capabilities, each with whether its value was taken.
-type Expected = Vec<(Cow<'static, str>, bool)>;
 
 /// What a run takes with it as it begins to end.
 struct Ending {
@@ -348,106 +348,6 @@ impl RunCell {
     pub(crate) fn last_activity(&self) -> Option<Instant> {
         lock(&self.state).last_activity
     }
-
-    // ---- cancellation
-
-    /// Cancels the run: its provider is told, and after the grace the seam settles in its place.
-    pub(crate) fn cancel(self: &Arc<Self>, cause: CancelCause) {
-        let readers = {
-            let mut state = lock(&self.state);
-            if state.is_over() || state.cancel.is_some() {
-                return;
-            }
-            state.cancel = Some(cause);
-            state.stop_reading()
-        };
-        wake(readers);
-        self.cancelled.notify_waiters();
-        if let Some(token) = self.token.get() {
-            token.cancel();
-        }
-        // Where no runtime is left, the guard is dropped at once and settles the run.
-        let guard = ForceOnDrop(Arc::clone(self));
-        let grace = self.hub.cancel_grace();
-        self.spawn(async move {
-            tokio::select! {
-                () = guard.0.gone() => {}
-                () = guard.0.pass(grace) => {}
-            }
-        });
-    }
-
-    pub(crate) fn cancel_cause(&self) -> Option<CancelCause> {
-        lock(&self.state).cancel.clone()
-    }
-
-    pub(crate) async fn cancelled(&self) -> CancelCause {
-        loop {
-            let cancelled = self.cancelled.notified();
-            if let Some(cause) = self.cancel_cause() {
-                return cause;
-            }
-            cancelled.await;
-        }
-    }
-
-    pub(super) fn token(&self) -> CancellationToken {
-        let token = self.token.get_or_init(CancellationToken::new);
-        if self.cancel_cause().is_some() {
-            token.cancel();
-        }
-        token.clone()
-    }
-
-    /// Keeps the future of a caller's token, polled once; its waker cancels the run.
-    pub(super) fn keep_watch(&self, watch: BoxFuture<'static, ()>) {
-        let mut state = lock(&self.state);
-        if !state.is_gone() {
-            state.watches.push(watch);
-        }
-    }
-
-    /// Cancels the run when `limit` has passed.
-    pub(super) fn limit_time(self: &Arc<Self>, limit: Duration) {
-        let cell = Arc::clone(self);
-        self.spawn(async move {
-            let passed = tokio::select! {
-                () = cell.gone() => false,
-                () = cell.pass(limit) => true,
-            };
-            if passed {
-                cell.cancel(CancelCause::TimeLimit);
-            }
-        });
-    }
-
-    // ---- capability values
-
-    /// From here on these values have to be taken.
-    pub(crate) fn expect_taken(&self, untaken: Expected) {
-        if !untaken.is_empty() || self.expected.get().is_some() {
-            *lock(self.expected.get_or_init(Mutex::default)) = untaken;
-        }
-    }
-
-    pub(crate) fn expect_one(&self, name: &'static str) {
-        let mut expected = lock(self.expected.get_or_init(Mutex::default));
-        expected.retain(|(earlier, _)| *earlier != name);
-        expected.push((name.into(), false));
-    }
-
-    pub(crate) fn mark_taken(&self, name: &str) {
-        let Some(expected) = self.expected.get() else { return };
-        for (expected, taken) in lock(expected).iter_mut() {
-            *taken |= *expected == name;
-        }
-    }
-
-    /// The first value that the provider has not taken.
-    pub(crate) fn first_ignored(&self) -> Option<String> {
-        let expected = lock(self.expected.get()?);
-        expected.iter().find(|(_, taken)| !taken).map(|(name, _)| name.clone().into_owned())
-    }
 }
 
 impl State {
@@ -485,37 +385,5 @@ impl State {
     /// No message can come any more: whom to wake.
     fn stop_reading(&mut self) -> Vec<(u32, Waker)> {
         self.traffic.as_mut().map(|traffic| traffic.messages.stop()).unwrap_or_default()
-    }
-}
-
-/// What a run leaves behind when it is gone. All of it is foreign code, to be woken and dropped outside of the lock.
-struct Closed {
-    watches: Vec<BoxFuture<'static, ()>>,
-    watchers: Vec<(u64, Waker)>,
-    readers: Vec<(u32, Waker)>,
-    waiters: Woken,
-}
-
-impl Closed {
-    fn wake(self) {
-        if let Err(message) = contain(|| drop(self.watches)) {
-            tracing::error!(message, "a caller's token panicked while it was let go of");
-        }
-        wake(self.watchers);
-        wake(self.readers);
-        self.waiters.wake();
-    }
-}
-
-fn wake<Id>(waiting: Vec<(Id, Waker)>) {
-    for (_, waker) in waiting {
-        wake_one(waker);
-    }
-}
-
-/// Wakers are foreign code: one that panics keeps nobody else waiting.
-fn wake_one(waker: Waker) {
-    if let Err(message) = contain(|| waker.wake()) {
-        tracing::error!(message, "a waker panicked; the others are woken all the same");
     }
 }

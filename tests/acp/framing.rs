@@ -100,6 +100,7 @@ async fn a_line_without_end_and_a_flood_leave_memory_flat() {
 async fn parent_of_a_line_without_end() {
     let Some(directory) = rerun_in() else { return };
     let scene = std::mem::ManuallyDrop::new(Scene::at(directory, Subagents::new()));
+    warm_up(&scene).await;
     let before = peak_memory();
     let error = scene.refused(scene.agent(&["long-line=300000000"])).await;
     assert!(error.to_string().contains("a line of more than 67108864 bytes"), "{error}");
@@ -111,12 +112,22 @@ async fn parent_of_a_line_without_end() {
 async fn parent_of_a_flood() {
     let Some(directory) = rerun_in() else { return };
     let scene = std::mem::ManuallyDrop::new(Scene::at(directory, Subagents::new()));
+    warm_up(&scene).await;
     let agent = scene.register(scene.agent(&[]));
     let before = peak_memory();
     // Nobody listens to 60 MB.
     let said = scene.result(&agent, "flood-of-kinds 60000\nsay on").await;
     assert_eq!(ended(&said), (&StopReason::Completed, "on".into()));
     assert_below(before, 12 << 10);
+}
+
+/// Has the program itself in memory, however large its features make it: what comes then is the child's.
+async fn warm_up(scene: &Scene) {
+    {
+        let agent = scene.register(scene.agent(&[]));
+        scene.result(&agent, "say on").await;
+    }
+    scene.refused(scene.agent(&["long-line=200000"]).longest_line(1 << 16)).await;
 }
 
 #[track_caller]

@@ -4,7 +4,8 @@ use std::task::{Poll, Waker};
 
 use tokio::time::Instant;
 
-use super::{RunCell, State, wake, wake_one};
+use super::closed::{wake, wake_one};
+use super::{RunCell, State};
 use crate::content::ContentBlock;
 use crate::error::SteerError;
 use crate::run::Updates;

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use super::{RunCell, State, wake, wake_one};
+use super::closed::{wake, wake_one};
+use super::{RunCell, State};
 use crate::sync::lock;
 
 /// The wakers of those who wait for a change of the run's state. Nearly always there is one.
