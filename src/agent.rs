@@ -42,7 +42,6 @@ pub use builder::{Agent, AgentBuilder};
 pub use inbox::{Inbox, InboxClosed};
 pub use ledger::UsageLedger;
 pub use limits::Limits;
-pub(crate) use model::NO_MODEL;
 pub use model::{
     FinishReason, Message, Model, ModelError, ModelErrorSource, ModelEvent, ModelRequest, ModelStream,
     ResponseFormat, ToolChoice,

@@ -92,8 +92,9 @@ pub struct RunInfo {
 
 impl RunInfo {
     /// The run that this one was started in, where the agent that delegated says so by its id: an in-process child,
-    /// and every [`StartRequest::as_parent`](crate::StartRequest::as_parent). Such an id stays the same when the run
-    /// is resumed: it is the first one's.
+    /// one of `acp::Acp` that calls tools of this program, and every
+    /// [`StartRequest::as_parent`](crate::StartRequest::as_parent). Such an id stays the same when the run is resumed:
+    /// it is the first one's.
     #[must_use]
     pub fn parent_run(&self) -> Option<RunId> {
         self.parent_agent_id.as_ref()?.as_str().parse().ok()

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use delegation::smallest;
 pub use log::ParentLog;
 
 use self::log::Log;

@@ -76,6 +76,7 @@ impl Agent {
             id: self.id.clone(),
             session: self.session().clone(),
             model: Arc::clone(&self.model),
+            has_model: true,
             system_prompt: self.system_prompt.clone(),
             tools: self.tools.clone(),
             usage,

@@ -20,9 +20,6 @@ use std::sync::Arc;
 
 use crate::content::ContentKinds;
 
-/// The name of the model of an agent in another program: nobody here can ask it.
-pub(crate) const NO_MODEL: &str = "(outside)";
-
 /// A language model.
 ///
 /// # Contract

@@ -9,10 +9,9 @@ use super::agent_loop::{contained, cut};
 use super::builder::Agent;
 use super::ledger::UsageLedger;
 use super::limits::Limits;
-use super::model::NO_MODEL;
 use super::model::{Model, ModelError, ModelRequest, ModelStream};
 use super::session::{SessionHeader, SessionWriter};
-use super::tool::{ToolContext, ToolDefinition, ToolOutput, ToolSet};
+use super::tool::{CallingAgent, ToolContext, ToolDefinition, ToolOutput, ToolSet};
 use crate::content::{ContentKind, ContentKinds};
 use crate::id::SessionId;
 use crate::parent::Parent;
@@ -24,6 +23,8 @@ use crate::usage::Usage;
 /// all that binds its parent's descendants.
 pub(crate) struct OutsideAgent {
     agent: Agent,
+    /// Whether there is a model here that its in-process children can inherit: the parent's.
+    has_model: bool,
     /// That of the parent, which is kept from being idle.
     activity: Option<Activity>,
     /// Where the usage of the parent is added up.
@@ -36,24 +37,26 @@ impl OutsideAgent {
     /// The child that works on this request, and the tools that it may call.
     pub(crate) fn new(request: &StartRequest, tools: ToolSet) -> Self {
         let parent = request.parent();
-        let mut header = SessionHeader::new(SessionId::new());
-        header.depth = request.depth();
-        header.working_dir = request.working_dir().map(Into::into);
-        if let Some(parent) = parent {
-            header.parent = Some(parent.session_id().clone());
-            header.max_depth = parent.max_depth();
-            header.tool_filter = parent.tool_filter().cloned();
-            header.max_steps = parent.max_steps();
-            header.max_output_tokens = parent.max_output_tokens();
-        }
-        let model = parent.and_then(Parent::agent).map(|agent| Arc::clone(&agent.model));
+        // It is to its own children what any child is.
+        let place = request.as_parent(SessionId::new());
+        let mut header = SessionHeader::new(place.session_id().clone());
+        header.parent = parent.map(|parent| parent.session_id().clone());
+        header.depth = place.depth();
+        header.working_dir = place.working_dir().map(Into::into);
+        header.max_depth = place.max_depth();
+        header.tool_filter = place.tool_filter().cloned();
+        header.max_steps = place.max_steps();
+        header.max_output_tokens = place.max_output_tokens();
+        let model = parent.and_then(Parent::agent).and_then(CallingAgent::inherited_model);
+        let has_model = model.is_some();
         let above = parent.and_then(Parent::usage).cloned();
-        let agent = Agent::builder(model.unwrap_or_else(|| Arc::new(NoModel)))
+        let agent = Agent::builder(model.cloned().unwrap_or_else(|| Arc::new(NoModel)))
+            .id(place.agent_id().clone())
             .session(SessionWriter::new(header))
             .tools(tools)
             .build();
-        let activity = parent.and_then(Parent::activity).cloned();
-        Self { agent, activity, above, usage: Mutex::default() }
+        let activity = place.activity().cloned();
+        Self { agent, has_model, activity, above, usage: Mutex::default() }
     }
 
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
@@ -86,9 +89,11 @@ impl OutsideAgent {
             return ToolOutput::error(format!("There is no tool named `{tool}`."));
         };
         let limits = Limits::default();
+        let mut caller = self.agent.as_caller(cancellation.clone(), lock(&self.usage).clone());
+        caller.has_model = self.has_model;
         let context = ToolContext {
             call_id: format!("call-{}", crate::id::uuid()).into(),
-            agent: self.agent.as_caller(cancellation.clone(), lock(&self.usage).clone()),
+            agent: caller,
             cancellation: cancellation.clone(),
             activity: Activity::new(self.activity.clone()),
         };
@@ -125,7 +130,7 @@ struct NoModel;
 
 impl Model for NoModel {
     fn name(&self) -> &'static str {
-        NO_MODEL
+        "(outside)"
     }
 
     fn stream(&self, _request: ModelRequest) -> ModelStream {

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ChildSetupError;
-use crate::agent::{Model, NO_MODEL};
+use crate::agent::{CallingAgent, Model};
 use crate::parent::Parent;
 
 /// The models that a provider's children can run on, by name.
@@ -42,8 +42,7 @@ impl Models {
         asked: Option<&str>,
         parent: Option<&Parent>,
     ) -> Result<Arc<dyn Model>, ChildSetupError> {
-        let live =
-            parent.and_then(Parent::agent).map(|agent| &agent.model).filter(|model| model.name() != NO_MODEL);
+        let live = parent.and_then(Parent::agent).and_then(CallingAgent::inherited_model);
         match (asked, live, parent.and_then(Parent::model)) {
             (Some(name), Some(live), _) if live.name() == name => Ok(Arc::clone(live)),
             (Some(name), _, _) | (None, None, Some(name)) => self.named(name),

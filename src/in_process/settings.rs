@@ -10,7 +10,7 @@ use crate::capability::{
 };
 use crate::error::StartError;
 use crate::id::SessionId;
-use crate::parent::Parent;
+use crate::parent::{Parent, smallest};
 use crate::request::StartRequest;
 use crate::run::first_uncarried;
 
@@ -120,10 +120,6 @@ impl Settings {
         let notice = (!inherited.seed.is_empty()).then_some(FORK_NOTICE);
         Ok(Child { agent: agent.build(), notice })
     }
-}
-
-fn smallest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    one.into_iter().chain(other).min()
 }
 
 /// What both the request and the agents above permit; the request's filter has to fit the tools that are offered.

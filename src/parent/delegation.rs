@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Parent;
 use super::log::Log;
-use crate::agent::{Activity, CallingAgent, NO_MODEL, ToolContext, ToolSet, UsageLedger};
+use crate::agent::{Activity, CallingAgent, ToolContext, ToolSet, UsageLedger};
 use crate::capability::{Capability, DepthLimit, OutputTokenLimit, StepLimit, ToolFilter};
 use crate::id::SessionId;
 use crate::request::StartRequest;
@@ -101,7 +101,8 @@ impl Parent {
     }
 }
 
-fn smallest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+/// The tighter of two limits.
+pub(crate) fn smallest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }
 
@@ -113,7 +114,7 @@ impl From<&CallingAgent> for Parent {
             fields.depth = header.depth;
             fields.max_depth = header.max_depth;
             fields.working_dir.clone_from(&header.working_dir);
-            fields.model = Some(agent.model.name()).filter(|name| *name != NO_MODEL).map(Into::into);
+            fields.model = agent.inherited_model().map(|model| model.name().into());
             fields.cancellation = Some(agent.cancellation.clone());
             fields.tools = Some(agent.tools.clone());
             fields.tool_filter.clone_from(&header.tool_filter);

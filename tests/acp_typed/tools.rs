@@ -4,7 +4,7 @@ use serde_json::json;
 use subagent::acp::AcpBuilder;
 use subagent::agent::{Tool, ToolSet, UsageLedger, tool_fn};
 use subagent::testing::ScriptedProvider;
-use subagent::{ModelUsage, Parent, Request, StopReason, Subagents};
+use subagent::{Event, ModelUsage, Parent, Request, StopReason, Subagents};
 use tokio::sync::Notify;
 
 use super::agents::{assert_completed, with_each};
@@ -115,6 +115,27 @@ async fn a_child_delegates_no_deeper_than_its_parents_cap() {
         let said = patiently(run.collect()).await.into_result().unwrap();
         assert!(said.text().starts_with(answer), "{}", said.text());
     }
+}
+
+#[tokio::test]
+async fn what_a_child_delegates_is_told_to_come_from_its_run() {
+    let Some(scene) = Scene::new() else { return };
+    let _helper = scene.subagents.register("helper", ScriptedProvider::replying("helped")).unwrap();
+    let above = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&above);
+    let _subscription = scene.subagents.subscribe(move |event| {
+        if let Event::Started(started) = event
+            && &*started.run.provider == "helper"
+        {
+            *seen.lock().unwrap() = started.run.parent_run();
+        }
+    });
+    let agent = scene.register(offering(&scene, set(delegating(&scene.subagents))));
+    let run = scene.start(&agent, "call delegate {\"a\": 1}").await;
+    let id = run.id();
+    let said = patiently(run.collect()).await.into_result().unwrap();
+    assert!(said.text().starts_with("[helped]"), "{}", said.text());
+    assert_eq!(*above.lock().unwrap(), Some(id));
 }
 
 #[tokio::test]

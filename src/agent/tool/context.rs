@@ -42,6 +42,8 @@ pub struct CallingAgent {
     pub session: Session,
     /// The model that it runs on.
     pub model: Arc<dyn Model>,
+    /// Whether that is a model: an agent in another program has one that nobody here can ask.
+    pub(crate) has_model: bool,
     /// Its system prompt.
     pub system_prompt: Option<Arc<str>>,
     /// The tools that it may call itself, and so the most that it may pass on.
@@ -70,6 +72,11 @@ impl CallingAgent {
     #[must_use]
     pub fn working_dir(&self) -> Option<&Path> {
         self.session.header().working_dir.as_deref()
+    }
+
+    /// The model that its in-process children run on where they are given no other.
+    pub(crate) fn inherited_model(&self) -> Option<&Arc<dyn Model>> {
+        self.has_model.then_some(&self.model)
     }
 }
 
