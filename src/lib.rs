@@ -113,6 +113,8 @@ mod fork;
 pub mod guide;
 pub mod id;
 mod in_process;
+#[cfg(any(feature = "rmcp", feature = "acp-mcp"))]
+mod mcp;
 mod parent;
 pub mod provider;
 mod provider_fn;

@@ -3,16 +3,14 @@ use std::sync::Arc;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock as McpContent, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, ListToolsResult, PaginatedRequestParams, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 
 use super::served::Served;
 use super::{DelegationTool, DelegationTools, Delegations};
-use crate::agent::ToolDefinition;
-use crate::content::ContentBlock;
+use crate::mcp;
 use crate::parent::Parent;
 
 /// Serves [`DelegationTools`] over the Model Context Protocol, so that any MCP client can delegate. It acts for one
@@ -55,8 +53,7 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")))
+        mcp::server(env!("CARGO_PKG_NAME"))
     }
 
     async fn list_tools(
@@ -64,11 +61,13 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.available().map(|tool| listed(tool.definition())).collect()))
+        Ok(ListToolsResult::with_all_items(
+            self.available().map(|tool| mcp::tool(tool.definition())).collect(),
+        ))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.0.tools.find(name).map(|tool| listed(tool.definition()))
+        self.0.tools.find(name).map(|tool| mcp::tool(tool.definition()))
     }
 
     async fn call_tool(
@@ -87,29 +86,6 @@ impl ServerHandler for McpServer {
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let output = self.0.call(tool, arguments, context.ct.clone()).await;
-        let blocks = output.content.iter().map(carried).collect();
-        let result =
-            if output.is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) };
-        Ok(result.into())
-    }
-}
-
-fn listed(definition: ToolDefinition) -> Tool {
-    let schema = match definition.input_schema {
-        Value::Object(schema) => schema,
-        // Not reached: the schemas of the set are objects.
-        _ => serde_json::Map::new(),
-    };
-    Tool::new(definition.name, definition.description, schema)
-}
-
-/// The block in MCP's form, which is the same but for blocks that a provider defines.
-fn carried(block: &ContentBlock) -> McpContent {
-    let kind = block.kind();
-    let left_out = || McpContent::text(format!("[left out: {kind} content, which MCP does not carry]"));
-    match block {
-        ContentBlock::Text(text) => McpContent::text(&*text.text),
-        ContentBlock::Provider(_) => left_out(),
-        block => serde_json::to_value(block).and_then(serde_json::from_value).unwrap_or_else(|_| left_out()),
+        Ok(mcp::result(&output).into())
     }
 }
