@@ -47,7 +47,7 @@ pub use structured::StructuredError;
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The names that there are, for a message.
-fn listed<T: std::fmt::Display>(names: &[T]) -> String {
+pub(crate) fn listed<T: std::fmt::Display>(names: &[T]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }

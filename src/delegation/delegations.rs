@@ -8,6 +8,7 @@ use super::report::Ending;
 use super::shared::Shared;
 use super::toolset::DEFAULT_RESULT_BYTES;
 use crate::content::ContentBlock;
+use crate::error::listed;
 use crate::id::RunId;
 use crate::run::Settled;
 
@@ -300,11 +301,4 @@ fn notices(shared: &Shared) -> Vec<Vec<ContentBlock>> {
         .into_iter()
         .map(|report| report.output.content)
         .collect()
-}
-
-fn listed(known: &[RunId]) -> String {
-    if known.is_empty() {
-        return "none".to_owned();
-    }
-    known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -11,6 +11,7 @@ use super::report::Ending;
 use crate::agent::UsageLedger;
 use crate::capability::NoOutput;
 use crate::erased::AnyRun;
+use crate::error::chain;
 use crate::result::Outcome;
 use crate::run::{Live, Present, Run, Settled};
 use crate::stop_reason::StopReason;
@@ -199,10 +200,4 @@ pub(super) fn count(ledger: &UsageLedger, before: &Usage, usage: &Usage) {
             ledger.add_descendant(&call);
         }
     }
-}
-
-/// An error and its causes, on one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| (*error).source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

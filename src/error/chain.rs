@@ -2,7 +2,7 @@ use std::error::Error;
 
 use super::contain;
 
-/// An error with its causes, for the log. How a foreign one prints itself, and what it names as its cause, is foreign
+/// An error with its causes, on one line. How a foreign one prints itself, and what it names as its cause, is foreign
 /// code: a panic in it ends the text.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = String::new();

@@ -9,11 +9,11 @@ use crate::agent::ToolOutput;
 use crate::content::ContentBlock;
 use crate::delegation::child::Child;
 use crate::delegation::context::CallContext;
-use crate::delegation::keeper::{Begin, Keeper, NotBegun, chain};
+use crate::delegation::keeper::{Begin, Keeper, NotBegun};
 use crate::delegation::report::Whom;
 use crate::delegation::shared::{Refused, Shared, mailbox};
 use crate::delegation::source::Task;
-use crate::error::StartError;
+use crate::error::{StartError, chain};
 use crate::id::RunId;
 
 impl SubagentTool {

@@ -6,9 +6,10 @@ use super::{SubagentTool, start_failed};
 use crate::agent::ToolOutput;
 use crate::content::ContentBlock;
 use crate::delegation::context::CallContext;
-use crate::delegation::keeper::{chain, count};
+use crate::delegation::keeper::count;
 use crate::delegation::report::{Ending, Whom};
 use crate::delegation::source::Task;
+use crate::error::chain;
 use crate::id::RunId;
 
 impl SubagentTool {

@@ -11,13 +11,13 @@ use crate::capability::NoOutput;
 use crate::delegation::arguments::{Arguments, MOST_PROMPT_BYTES};
 use crate::delegation::child::Child;
 use crate::delegation::context::CallContext;
-use crate::delegation::keeper::{Begin, Keeper, NotBegun, chain};
+use crate::delegation::keeper::{Begin, Keeper, NotBegun};
 use crate::delegation::report::Whom;
 use crate::delegation::shared::mailbox;
 use crate::delegation::subagent_tool::begin_now;
 use crate::delegation::toolset::Callable;
 use crate::erased::AnyRun;
-use crate::error::ResumeError;
+use crate::error::{ResumeError, chain};
 use crate::id::RunId;
 use crate::run::{FollowUp, Run, Settled};
 

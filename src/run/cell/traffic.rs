@@ -30,9 +30,7 @@ impl Traffic {
         self.transcript.clear();
         (streamed, self.messages.drain())
     }
-}
 
-impl Traffic {
     pub(super) fn last_line(&self) -> Option<&str> {
         self.transcript.last_line()
     }

@@ -6,10 +6,10 @@ use futures::future::BoxFuture;
 
 use super::bench::{Bench, ByName, Door, DoorKind, NAME, Typed, in_time};
 use super::fixture::{Honours, Probed};
-use super::violation::{Checked, broken, chain};
+use super::violation::{Checked, broken};
 use crate::capability::{CapabilitySet, NoOutput, SatisfiedBy, Unchecked};
 use crate::erased::AnyRun;
-use crate::error::{RunFault, StartError};
+use crate::error::{RunFault, StartError, chain};
 use crate::provider::Provider;
 use crate::request::{Prompt, Request};
 use crate::result::{Outcome, SubagentResult};

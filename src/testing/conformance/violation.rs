@@ -59,9 +59,3 @@ pub(super) fn broken(seen: impl Into<String>, right: impl Into<String>) -> Stop 
 pub(super) fn ensure(holds: bool, seen: impl FnOnce() -> String, right: &str) -> Checked {
     if holds { Ok(()) } else { Err(broken(seen(), right)) }
 }
-
-/// An error with its causes, in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}

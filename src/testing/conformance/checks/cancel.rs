@@ -2,10 +2,11 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::NoOutput;
+use crate::error::chain;
 use crate::run::{Live, Run};
 use crate::stop_reason::StopReason;
 use crate::testing::conformance::bench::{Bench, Door, result, short, staged};
-use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 use crate::update::Update;
 

@@ -2,11 +2,11 @@ use crate::capability::{
     Capabilities, Capability, Declares, DepthLimit, ModelChoice, OutputSchema, OutputTokenLimit, Persona,
     Plain, Schema, StepLimit, ToolFilter, Unchecked,
 };
-use crate::error::StartError;
+use crate::error::{StartError, chain};
 use crate::request::Request;
 use crate::testing::conformance::bench::{Bench, Door, DoorKind, NAME};
 use crate::testing::conformance::probe::{Begun, Honoured, StartProbe};
-use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
 /// A capability that no provider knows.

@@ -1,8 +1,8 @@
 use crate::content::{ContentBlock, ContentKind, EmbeddedResource, ResourceContents};
-use crate::error::StartError;
+use crate::error::{StartError, chain};
 use crate::provider::Provider;
 use crate::testing::conformance::bench::{Bench, Door};
-use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
 /// One block of each kind that the suite can make.

@@ -1,7 +1,8 @@
 use super::cancel::aborted;
+use crate::error::chain;
 use crate::stop_reason::StopReason;
 use crate::testing::conformance::bench::{Bench, Door, staged};
-use crate::testing::conformance::violation::{Checked, Stop, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, Stop, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
 pub(crate) async fn dispose_returns_when_the_child_is_gone<F: Fixture, D: Door<F::Provider>>(

@@ -4,9 +4,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::cancel::aborted;
+use crate::error::chain;
 use crate::stop_reason::StopReason;
 use crate::testing::conformance::bench::{Bench, Door, staged};
-use crate::testing::conformance::violation::{Checked, Stop, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, Stop, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
 /// At how many points a future is dropped.

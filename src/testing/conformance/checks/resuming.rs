@@ -1,12 +1,12 @@
 use super::cancel::{aborted, dispose};
 use crate::capability::NoOutput;
-use crate::error::ResumeError;
+use crate::error::{ResumeError, chain};
 use crate::provider::Provider;
 use crate::run::{CancelCause, FollowUp, Run, Settled};
 use crate::stop_reason::StopReason;
 use crate::testing::conformance::bench::{Bench, ByName, Door, Typed, result};
 use crate::testing::conformance::probe::ResumeRun;
-use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 use tokio_util::sync::CancellationToken;
 

@@ -1,8 +1,8 @@
 use tokio_util::sync::CancellationToken;
 
-use crate::error::StartError;
+use crate::error::{StartError, chain};
 use crate::testing::conformance::bench::{Bench, Door};
-use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
 pub(crate) async fn a_started_run_is_published_with_a_child<F: Fixture, D: Door<F::Provider>>(

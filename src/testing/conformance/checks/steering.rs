@@ -1,13 +1,13 @@
 use super::cancel::{aborted, dispose};
 use crate::capability::NoOutput;
 use crate::content::{ContentBlock, ContentKind};
-use crate::error::SteerError;
+use crate::error::{SteerError, chain};
 use crate::provider::Provider;
 use crate::run::{Live, Run};
 use crate::stop_reason::StopReason;
 use crate::testing::conformance::bench::{Bench, ByName, Door, Typed, result};
 use crate::testing::conformance::probe::SendMessage;
-use crate::testing::conformance::violation::{Checked, broken, chain, ensure};
+use crate::testing::conformance::violation::{Checked, broken, ensure};
 use crate::testing::conformance::{Behaviour, Fixture};
 
 /// Starts a run through the door and hands it, with its `send_message`, to a check.
