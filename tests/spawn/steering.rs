@@ -53,6 +53,25 @@ async fn what_a_failed_or_cancelled_run_did_not_deliver_is_in_its_result() {
 }
 
 #[tokio::test]
+async fn a_message_that_was_not_delivered_is_not_sent_again_by_a_follow_up() {
+    let model = ScriptedModel::new().reply(says("one").hang()).reply(says("two"));
+    let (_subagents, spawn) = registered(Spawn::new(model.clone()));
+    let run = spawn.start(Request::new("go")).await.unwrap();
+    model.called(1).await;
+    run.send_message("first").await.unwrap();
+    run.cancel("stop");
+    let settled = run.settle().await;
+    assert_eq!(settled.result().unwrap().undelivered(), [vec![ContentBlock::text("first")]]);
+    let settled = settled.resume("more").await.unwrap().settle().await;
+    let result = settled.result().unwrap();
+    assert_eq!((&*result.text(), result.undelivered().len()), ("two", 0));
+    let seen = conversation(&model.requests()[1]);
+    assert_eq!(seen.last().unwrap(), "user: more");
+    assert!(!seen.iter().any(|message| message.contains("first")), "{seen:?}");
+    settled.dispose().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_message_to_a_run_that_is_over_is_refused() {
     let model = ScriptedModel::new().reply(says("done"));
     let (subagents, spawn) = registered(Spawn::new(model));

@@ -1,11 +1,12 @@
 //! Which tools a child has: its parent's or its provider's, and of those what every filter on the path permits.
 
-use std::sync::Arc;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use subagent::agent::{Agent, SessionWriter, ToolSet};
 use subagent::testing::{ScriptedModel, ScriptedReply};
-use subagent::{Capability, Request, Spawn, StartError, ToolFilter, UnusableFilter};
+use subagent::{Capability, Event, Request, Spawn, StartError, ToolFilter, UnusableFilter};
 
 use super::support::{
     calls, chain, conversation, delegate, parent, recorded, registered, says, shown, tools,
@@ -133,6 +134,30 @@ async fn a_filter_survives_in_the_log() {
 }
 
 #[tokio::test]
+async fn what_binds_a_child_is_in_its_session_before_it_works() {
+    let model = ScriptedModel::new().reply(says("done"));
+    let (subagents, spawn) = registered(Spawn::new(model.clone()));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (sees, asked, listed) = (Arc::clone(&seen), model.clone(), spawn.clone());
+    let _subscription = subagents.subscribe(move |event| {
+        if let Event::Started(_) = event {
+            let header = listed.provider().sessions()[0].header().clone();
+            sees.lock().unwrap().push((asked.requests().len(), header));
+        }
+    });
+    let top = parent().with_tools(tools(&["read", "write"])).with_max_depth(2);
+    let steps = NonZeroU32::new(3).unwrap();
+    let request = Request::new("go").parent(&top).tool_filter(ToolFilter::deny(["write"])).max_steps(steps);
+    let run = spawn.start(request).await.unwrap();
+    run.collect().await.into_result().unwrap();
+    let seen = seen.lock().unwrap();
+    let [(asked, header)] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((*asked, header.max_depth, header.max_steps), (0, Some(2), Some(steps)));
+    let filter = header.tool_filter.as_ref().unwrap();
+    assert!(filter.permits("read") && !filter.permits("write"));
+}
+
+#[tokio::test]
 async fn a_tool_that_panics_is_an_error_for_the_model() {
     let broken =
         subagent::agent::tool_fn("work", "Breaks.", json!({}), async |_, _| -> &str { panic!("ouch") });
@@ -156,7 +181,7 @@ async fn a_filter_is_not_lost_on_a_provider_that_cannot_keep_it() {
     assert!(error.to_string().contains("`tool-filter`") && error.to_string().contains("`free`"), "{error}");
     let error = subagents.start("free", Request::new("go").parent(&bound)).await.unwrap_err();
     assert_eq!(error.code(), "INHERITED_RESTRICTION");
-    assert!(!events.lock().unwrap().iter().any(|event| matches!(event, subagent::Event::Started(_))));
+    assert!(!events.lock().unwrap().iter().any(|event| matches!(event, Event::Started(_))));
 
     let run = spawn.start(Request::new("go").parent(&bound)).await.unwrap();
     assert_eq!(run.collect().await.into_result().unwrap().text(), "kept");
