@@ -72,10 +72,11 @@ impl Connection {
         )
         .await;
         let Some(link) = link else {
+            let ended = Some("no connection with it could be opened".to_owned());
             return Err(AcpStartError::Gone {
                 command: program.name(),
                 stage: AcpStage::Initialize,
-                diagnostics: Box::default(),
+                diagnostics: Box::new(AcpDiagnostics { ended, ..AcpDiagnostics::default() }),
             });
         };
         let mut connection = Self {

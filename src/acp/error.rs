@@ -60,7 +60,7 @@ pub enum AcpStartError {
         diagnostics: Box<AcpDiagnostics>,
     },
     /// The session was not open in time.
-    #[error("the ACP agent `{command}` did not finish {stage} within {limit:?}{diagnostics}")]
+    #[error("the ACP agent `{command}` did not finish {stage} within {limit:?}{}", after(diagnostics))]
     #[non_exhaustive]
     Deadline {
         /// The command.
@@ -97,7 +97,7 @@ pub enum AcpStartError {
         withheld: Vec<String>,
     },
     /// The agent answered with an error.
-    #[error("the ACP agent `{command}` refused {stage}: {answer}{diagnostics}")]
+    #[error("the ACP agent `{command}` refused {stage}: {answer}{}", after(diagnostics))]
     #[non_exhaustive]
     Refused {
         /// The command.
@@ -281,6 +281,16 @@ pub enum AcpDisposeError {
     },
 }
 
+impl AcpDisposeError {
+    /// A word for the kind of error, for programs; it does not change between releases.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Survivors { .. } => "SURVIVORS",
+        }
+    }
+}
+
 /// What was asked of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -344,22 +354,25 @@ pub struct AcpDiagnostics {
 
 impl fmt::Display for AcpDiagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(ended) = &self.ended {
-            f.write_str(ended)?;
-        }
+        let mut known: Vec<String> = self.ended.iter().cloned().collect();
         if !self.stderr.is_empty() {
-            write!(f, "; its last lines on stderr: {}", self.stderr.join(" | "))?;
+            known.push(format!("its last lines on stderr: {}", self.stderr.join(" | ")));
         }
         if !self.noise.is_empty() {
-            write!(
-                f,
-                "; {} of its lines on stdout are not JSON-RPC: {}",
+            known.push(format!(
+                "{} of its lines on stdout are not JSON-RPC: {}",
                 self.noise_lines,
                 self.noise.join(" | ")
-            )?;
+            ));
         }
-        Ok(())
+        f.write_str(&known.join("; "))
     }
+}
+
+/// What is known, after a text that stands without it.
+pub(super) fn after(diagnostics: &AcpDiagnostics) -> String {
+    let known = diagnostics.to_string();
+    if known.is_empty() { known } else { format!("; {known}") }
 }
 
 fn list(words: &[String], none: &str) -> String {
@@ -376,3 +389,6 @@ fn withheld_advice(withheld: &[String]) -> String {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

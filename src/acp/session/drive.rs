@@ -3,6 +3,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{LONGEST_SILENCE, SILENCE, Session, TurnOutcome};
+use crate::acp::error::after;
 use crate::acp::link::Reply;
 use crate::acp::turn::{NoTurn, TurnEvent};
 use crate::acp::wire;
@@ -184,9 +185,10 @@ where
         Err(error) => {
             let diagnostics = connection.diagnostics().await;
             failed(format!(
-                "the ACP agent `{}` failed: {}{diagnostics}",
+                "the ACP agent `{}` failed: {}{}",
                 connection.command(),
-                connection.hide(&error.to_string())
+                connection.hide(&error.to_string()),
+                after(&diagnostics)
             ))
         }
     }
