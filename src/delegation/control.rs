@@ -32,7 +32,9 @@ impl<R: Resumable> TakesFollowUps for R {}
 #[non_exhaustive]
 pub enum MissingControl {
     /// The provider is not registered, so nobody knows what its runs can do.
-    #[error("whether `{control}` can be offered is not known")]
+    #[error(
+        "whether `{control}` can be offered is not known before the provider is registered; register it first"
+    )]
     NoProvider {
         /// The tool.
         control: &'static str,
