@@ -81,5 +81,5 @@ pub use rig_tools::RigTools;
 pub use subagent_tool::SubagentTool;
 pub use toolset::{DelegationTool, DelegationTools, DelegationToolsBuilder};
 
-pub(crate) use delegations::{cancel_all, close, settle_all, wait_for_notice};
+pub(crate) use delegations::{cancel_all, close, end_with_run, wait_for_notice};
 pub(crate) use shared::Shared;

@@ -206,7 +206,8 @@ impl<Steer: Presence, Output: Presence> AcpBuilder<Steer, Output> {
     ///
     /// They are served as the tool of [`structured`](AcpBuilder::structured) is. Whether a child may call one is
     /// for the [permission policy](AcpBuilder::permissions) to say, where the agent asks. A call that runs is
-    /// cancelled with the run.
+    /// cancelled with the run, and what calls left at work in the background is stopped when the run ends. Until then
+    /// a child is told of what has ended there with the result of its next call.
     #[cfg(feature = "acp-mcp")]
     pub fn tools(mut self, tools: ToolSet) -> Self {
         self.serving.tools = tools;

@@ -174,6 +174,13 @@ impl Served {
         judged
     }
 
+    /// The turn has ended, and with it what its calls left at work in the background; it is told in `diagnostic`.
+    pub(super) async fn end_turn(&self, was_cancelled: bool, diagnostic: &mut Option<String>) {
+        if let Some(caller) = self.offered.caller() {
+            caller.end_turn(was_cancelled, diagnostic).await;
+        }
+    }
+
     /// What the tools of this program used that the child called in this turn.
     pub(super) fn usage(&self) -> Usage {
         self.offered.caller().map(OutsideAgent::usage).unwrap_or_default()

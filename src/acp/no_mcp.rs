@@ -61,6 +61,11 @@ impl Served {
         match self.0 {}
     }
 
+    #[expect(clippy::unused_async, reason = "the real one waits")]
+    pub(super) async fn end_turn(&self, _: bool, _: &mut Option<String>) {
+        match self.0 {}
+    }
+
     pub(super) fn usage(&self) -> Usage {
         match self.0 {}
     }

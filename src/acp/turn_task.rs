@@ -74,7 +74,7 @@ async fn drive(
     // A child that delivers nothing that fits is cut off, without being cancelled by anybody.
     let cut = cancel.child_token();
     content.extend(served.and_then(|served| served.begin_turn(cut.clone())));
-    let (stop, diagnostic, structured) = loop {
+    let (stop, mut diagnostic, structured) = loop {
         let ended = session
             .run_turn(&content, &cut, |update| {
                 if let Update::Usage(call) = &update {
@@ -94,6 +94,7 @@ async fn drive(
         }
     };
     if let Some(served) = served {
+        served.end_turn(cancel.is_cancelled(), &mut diagnostic).await;
         usage.merge(&served.usage());
     }
     let mut outcome = Outcome::new(stop).with_usage(usage);

@@ -13,6 +13,7 @@ use super::model::{Model, ModelError, ModelRequest, ModelStream};
 use super::session::{SessionHeader, SessionWriter};
 use super::tool::{CallingAgent, ToolContext, ToolDefinition, ToolOutput, ToolSet};
 use crate::content::{ContentKind, ContentKinds};
+use crate::delegation;
 use crate::id::SessionId;
 use crate::parent::Parent;
 use crate::request::StartRequest;
@@ -71,6 +72,17 @@ impl OutsideAgent {
     pub(crate) fn begin_turn(&self) {
         let usage = self.above.as_ref().map_or_else(UsageLedger::new, UsageLedger::child_of);
         *lock(&self.usage) = usage;
+        self.agent.delegations().shared().begin_turn();
+    }
+
+    /// The turn has ended, and with it what its calls left at work in the background; it is told in `diagnostic`.
+    pub(crate) async fn end_turn(&self, was_cancelled: bool, diagnostic: &mut Option<String>) {
+        delegation::end_with_run(self.agent.delegations().shared(), was_cancelled, diagnostic).await;
+    }
+
+    /// Returns when nothing of what was left in the background is there any more.
+    pub(crate) async fn close(&self) {
+        delegation::close(self.agent.delegations().shared()).await;
     }
 
     /// What the calls of this turn used.
@@ -78,7 +90,8 @@ impl OutsideAgent {
         lock(&self.usage).usage()
     }
 
-    /// Runs one call, as the built-in agent would. It ends soon after `cancellation` fires.
+    /// Runs one call, as the built-in agent would. It ends soon after `cancellation` fires. There is no place between
+    /// two steps: what has ended in the background is told with the result.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -94,7 +107,8 @@ impl OutsideAgent {
         let context = ToolContext {
             call_id: format!("call-{}", crate::id::uuid()).into(),
             agent: caller,
-            cancellation: cancellation.clone(),
+            // It fires at the call's end, too.
+            cancellation: cancellation.child_token(),
             activity: Activity::new(self.activity.clone()),
         };
         let late = async {
@@ -106,7 +120,13 @@ impl OutsideAgent {
             output = contained(erased, tool, arguments, context, limits.tool_deadline) => output,
             () = late => ToolOutput::error("The call was stopped before it ended; whether it took effect is unknown."),
         };
-        cut(output, limits.tool_result_bytes, carried())
+        let mut output = cut(output, limits.tool_result_bytes, carried());
+        // Nobody reads the answer to a call that was cancelled: what it would tell waits for the next.
+        if !cancellation.is_cancelled() {
+            let notices = self.agent.delegations().shared().at_step_boundary();
+            output.content.extend(notices.into_iter().flatten());
+        }
+        output
     }
 }
 

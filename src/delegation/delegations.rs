@@ -267,8 +267,22 @@ pub(crate) fn cancel_all(shared: &Shared, reason: &str) -> Vec<RunId> {
     running.iter().map(|child| child.whom.id).collect()
 }
 
+/// The run that the children work for has ended, and none outlives it: those at work are stopped, which is told in
+/// the run's diagnostic. They are told of when the run is resumed.
+pub(crate) async fn end_with_run(shared: &Shared, was_cancelled: bool, diagnostic: &mut Option<String>) {
+    let left = if was_cancelled {
+        cancel_all(shared, "its parent was cancelled")
+    } else {
+        settle_all(shared, "its parent has ended").await
+    };
+    if !left.is_empty() {
+        let before = diagnostic.take().map(|before| format!("{before}; ")).unwrap_or_default();
+        *diagnostic = Some(format!("{before}background agents were stopped with it: {}", listed(&left)));
+    }
+}
+
 /// Stops all children that are at work, and waits until they have settled.
-pub(crate) async fn settle_all(shared: &Shared, reason: &str) -> Vec<RunId> {
+async fn settle_all(shared: &Shared, reason: &str) -> Vec<RunId> {
     let stopped = cancel_all(shared, reason);
     loop {
         let changed = shared.changed();

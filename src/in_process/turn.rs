@@ -124,18 +124,7 @@ impl Worker {
             }
         };
         let mut outcome = outcome(turn);
-        // No child outlives the run that it works for. One that was stopped is told of when the run is resumed.
-        let left = if stopped.is_cancelled() {
-            delegation::cancel_all(&delegations, "its parent was cancelled")
-        } else {
-            delegation::settle_all(&delegations, "its parent has ended").await
-        };
-        if !left.is_empty() {
-            let left = left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let diagnostic =
-                outcome.diagnostic.take().map(|diagnostic| format!("{diagnostic}; ")).unwrap_or_default();
-            outcome.diagnostic = Some(format!("{diagnostic}background agents were stopped with it: {left}"));
-        }
+        delegation::end_with_run(&delegations, stopped.is_cancelled(), &mut outcome.diagnostic).await;
         outcome
     }
 }

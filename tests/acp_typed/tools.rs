@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use subagent::acp::AcpBuilder;
 use subagent::agent::{Tool, ToolSet, UsageLedger, tool_fn};
-use subagent::testing::ScriptedProvider;
+use subagent::delegation::{DelegationTools, SubagentTool};
+use subagent::testing::{Script, ScriptedLog, ScriptedProvider};
 use subagent::{Event, ModelUsage, Parent, Request, StopReason, Subagents};
 use tokio::sync::Notify;
 
@@ -136,6 +137,70 @@ async fn what_a_child_delegates_is_told_to_come_from_its_run() {
     let said = patiently(run.collect()).await.into_result().unwrap();
     assert!(said.text().starts_with("[helped]"), "{}", said.text());
     assert_eq!(*above.lock().unwrap(), Some(id));
+}
+
+const IN_BACKGROUND: &str =
+    "call subagent {\"description\": \"a\", \"prompt\": \"b\", \"run_in_background\": true}";
+
+/// Tools that delegate to a helper that plays this.
+fn helping(scene: &Scene, script: Script) -> (DelegationTools, ScriptedLog) {
+    let helper = ScriptedProvider::new(script);
+    let log = helper.log();
+    let helper = scene.subagents.register("helper", helper).unwrap().leave_registered();
+    (SubagentTool::builder(&helper).in_background().build(), log)
+}
+
+#[tokio::test]
+async fn what_a_child_left_at_work_in_the_background_ends_with_its_run() {
+    let Some(scene) = Scene::new() else { return };
+    let (tools, log) = helping(&scene, Script::new().hang());
+    let agent = scene.register(offering(&scene, tools.add_to(&ToolSet::new()).unwrap()));
+    let settled = patiently(scene.start(&agent, IN_BACKGROUND).await.settle()).await;
+    let said = settled.result().unwrap();
+    assert!(said.text().starts_with("[Started in the background as agent "), "{}", said.text());
+    assert_eq!(said.stop_reason(), &StopReason::Completed);
+    let diagnostic = said.diagnostic().unwrap();
+    assert!(diagnostic.starts_with("background agents were stopped with it: "), "{diagnostic}");
+    assert!(scene.subagents.runs().is_empty());
+    patiently(settled.dispose()).await.unwrap();
+    assert_eq!((log.disposals(), log.live_children()), (1, 0));
+
+    let run = scene.start(&agent, &format!("{IN_BACKGROUND}\nwait-cancel")).await;
+    patiently(async {
+        while log.live_children() == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    run.cancel("enough");
+    let collected = patiently(run.collect()).await;
+    assert_eq!(collected.into_result().unwrap().stop_reason(), &StopReason::Aborted);
+    assert_eq!((log.disposals(), log.live_children()), (2, 0), "gone when the disposal returns");
+}
+
+#[tokio::test]
+async fn a_child_is_told_once_of_what_ended_in_the_background() {
+    let Some(scene) = Scene::new() else { return };
+    let (tools, _log) = helping(&scene, Script::new().complete("all of it"));
+    let listing = tools.find("list_agents").unwrap().clone();
+    let until_ended = tool_fn("until_ended", "Waits.", nothing(), move |_, context| {
+        let listing = listing.clone();
+        async move {
+            while !format!("{:?}", listing.call(json!({}), &context).await).contains("ended") {
+                tokio::task::yield_now().await;
+            }
+            "it has"
+        }
+    });
+    let offered = tools.add_to(&set(whoami()).with(until_ended).unwrap()).unwrap();
+    let agent = scene.register(offering(&scene, offered));
+    let prompt = format!("{IN_BACKGROUND}\ncall until_ended {{\"a\": 1}}\ncall whoami {{\"a\": 1}}");
+    let run = scene.start(&agent, &prompt).await;
+    let said = patiently(run.collect()).await.into_result().unwrap();
+    let text = said.text();
+    assert_eq!(text.matches("all of it").count(), 1, "{text}");
+    assert!(text.find("it has") < text.find("all of it"), "{text}");
+    assert_eq!(said.diagnostic(), None);
 }
 
 #[tokio::test]

@@ -88,5 +88,8 @@ impl Offered {
         self.end_turn();
         self.calls.close();
         self.calls.wait().await;
+        if let Some(caller) = &self.caller {
+            caller.close().await;
+        }
     }
 }
