@@ -16,7 +16,7 @@ use crate::stop_reason::StopReason;
 use crate::usage::Usage;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Serving;
+pub(super) struct Serving {}
 
 /// There is none.
 #[derive(Debug)]

@@ -138,11 +138,11 @@ async fn what_binds_a_child_is_in_its_session_before_it_works() {
     let model = ScriptedModel::new().reply(says("done"));
     let (subagents, spawn) = registered(Spawn::new(model.clone()));
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (sees, asked, listed) = (Arc::clone(&seen), model.clone(), spawn.clone());
+    let (headers, asked, listed) = (Arc::clone(&seen), model.clone(), spawn.clone());
     let _subscription = subagents.subscribe(move |event| {
         if let Event::Started(_) = event {
             let header = listed.provider().sessions()[0].header().clone();
-            sees.lock().unwrap().push((asked.requests().len(), header));
+            headers.lock().unwrap().push((asked.requests().len(), header));
         }
     });
     let top = parent().with_tools(tools(&["read", "write"])).with_max_depth(2);
