@@ -32,8 +32,8 @@
 //! # Who is whose child
 //!
 //! A run stands below the run whose agent delegated it. It is found by [`RunInfo::parent_run`](crate::RunInfo::parent_run):
-//! in-process children have it by themselves, a provider of your own with
-//! [`StartRequest::as_parent`](crate::StartRequest::as_parent). Other runs stand below the id of the agent that
+//! in-process children and those of `acp::Acp` that call tools of this program have it by themselves, a provider of your
+//! own with [`StartRequest::as_parent`](crate::StartRequest::as_parent). Other runs stand below the id of the agent that
 //! delegated them.
 
 mod build;

@@ -14,7 +14,8 @@ const REASONS: usize = 16;
 pub struct TreeSummary {
     /// How many runs ended.
     pub ended: u64,
-    /// How many of them for each stop reason, in the order in which they first came.
+    /// How many of them for each stop reason, in the order in which they first came: the first 16 reasons, since providers
+    /// may invent any number.
     pub by_reason: Vec<(StopReason, u64)>,
     /// How many tokens they read, as far as it was reported.
     pub input_tokens: Option<u64>,
