@@ -81,6 +81,8 @@ impl Traffic {
         let mut gone = std::pin::pin!(gone);
         let mut drained_at = None;
         loop {
+            // A line that is there already costs no wait: a child that writes without pause would hold up the rest.
+            tokio::task::coop::consume_budget().await;
             let next = match drained_at {
                 None => tokio::select! {
                     next = lines.next() => next,

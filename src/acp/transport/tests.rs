@@ -107,6 +107,39 @@ async fn a_flood_that_nobody_takes_is_not_read() {
     assert!(rx.next().await.is_some());
 }
 
+/// Noise that is always there, and how much of it is left.
+struct Babble(usize);
+
+impl AsyncRead for Babble {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        let count = buffer.remaining().min(self.0) & !1;
+        buffer.put_slice(&b"y\n".repeat(count / 2));
+        self.0 -= count;
+        std::task::Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn noise_without_pause_holds_up_nothing_else() {
+    let traffic = Traffic::new();
+    let (tx, _rx) = mpsc::unbounded();
+    let babble = traffic.receive(Babble(1 << 20), 1000, std::future::pending(), tx);
+    let elsewhere = async {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = babble => panic!("all of it was read at one go"),
+        () = elsewhere => {}
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_program_wrote_before_it_went_is_read_though_its_pipe_stays_open() {
     let (mut child, ours) = tokio::io::duplex(64 * 1024);
