@@ -1,4 +1,9 @@
 #![doc = include_str!("guide/guide.md")]
+#![cfg_attr(feature = "acp", doc = "\n[acp]: crate::guide::acp")]
+#![cfg_attr(
+    not(feature = "acp"),
+    doc = "\n[acp]: https://docs.rs/subagent/latest/subagent/guide/acp/index.html"
+)]
 
 #[doc = include_str!("guide/capabilities.md")]
 pub mod capabilities {}

@@ -67,6 +67,8 @@ fn all() -> Vec<(Box<dyn Error>, &'static str)> {
         all.push((Box::new(error), code));
     }
     for error in [
+        AcpBuildError::NoCommand,
+        AcpBuildError::RelativeDirectory { directory: "work".into() },
         AcpBuildError::InvalidVariable { name: "A=B".into() },
         AcpBuildError::TimeOutOfRange {
             what: "the start limit",
@@ -106,10 +108,10 @@ fn each_text_is_a_plain_sentence_and_leaves_its_cause_to_the_source() {
 #[test]
 fn what_is_known_of_an_agent_stands_apart_from_what_went_wrong() {
     let refused = |diagnostics| {
-        let (command, stage) = ("agent".to_owned(), AcpStage::Initialize);
+        let (command, stage) = ("agent".to_owned(), AcpStage::NewSession);
         AcpStartError::Refused { command, stage, answer: answer(), diagnostics }.to_string()
     };
-    let plain = "the ACP agent `agent` refused the handshake: internal error (-32603)";
+    let plain = "the ACP agent `agent` refused the opening of a session: internal error (-32603)";
     assert_eq!(refused(Box::default()), plain);
     let known = "it exited with status 1; its last lines on stderr: no key | bye; \
                  3 of its lines on stdout are not JSON-RPC: hello";
@@ -117,6 +119,17 @@ fn what_is_known_of_an_agent_stands_apart_from_what_went_wrong() {
     let mut quiet = wrote();
     quiet.ended = None;
     assert!(refused(quiet).starts_with(&format!("{plain}; its last lines on stderr: no key")));
+}
+
+#[test]
+fn a_failed_handshake_says_what_to_look_at_first() {
+    let hint = "does this command speak ACP, or does it need an argument for that?";
+    let told: Vec<_> = start_errors()
+        .iter()
+        .filter(|error| error.to_string().ends_with(hint))
+        .map(AcpStartError::code)
+        .collect();
+    assert_eq!(told, ["GONE", "DEADLINE", "REFUSED"]);
 }
 
 #[test]
