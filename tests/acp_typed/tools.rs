@@ -118,6 +118,44 @@ async fn a_child_delegates_no_deeper_than_its_parents_cap() {
     }
 }
 
+/// A call of a [`SubagentTool`].
+const DELEGATING: &str = r#"call subagent {"description": "a", "prompt": "b"}"#;
+
+#[tokio::test]
+async fn a_child_delegates_with_a_subagent_tool_no_deeper_than_its_parents_cap() {
+    let Some(scene) = Scene::new() else { return };
+    let helper = ScriptedProvider::replying("helped");
+    let started = helper.log();
+    let helper = scene.subagents.register("helper", helper).unwrap();
+    let agent = scene.register(offering(&scene, set(SubagentTool::builder(&helper).build())));
+    for (cap, answer) in [(2, "[helped]"), (1, "[ERROR the child would be at depth 2, and the limit is 1")] {
+        let parent = Parent::new("agent", "session").with_max_depth(cap);
+        let run = scene.try_start(&agent, Request::new(DELEGATING).parent(&parent)).await.unwrap();
+        let said = patiently(run.collect()).await.into_result().unwrap();
+        assert!(said.text().starts_with(answer), "{}", said.text());
+        assert_eq!((started.disposals(), started.live_children()), (1, 0), "refused before there is a child");
+    }
+}
+
+#[tokio::test]
+async fn agents_written_by_others_delegate_no_deeper_than_their_parents_cap() {
+    with_each(async |agent| {
+        let helper = agent.subagents.register("helper", ScriptedProvider::replying("helped")).unwrap();
+        let tools = set(SubagentTool::builder(&helper).name("delegate").build());
+        let provider = agent.register(agent.allowing().tools(tools));
+        for (cap, answer) in [(2, "helped"), (1, "the child would be at depth 2, and the limit is 1")] {
+            let call = json!({"tool": "delegate$", "args": {"description": "a", "prompt": "b"}});
+            let prompt = script(&json!([call, {"text": "That was it."}]));
+            let parent = Parent::new("agent", "session").with_max_depth(cap);
+            let run = agent.try_start(&provider, Request::new(prompt).parent(&parent)).await.unwrap();
+            let said = patiently(run.collect()).await.into_result().unwrap();
+            assert_completed(agent, &said, "That was it.");
+            crate::model_was_told(agent, answer);
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn what_a_child_delegates_is_told_to_come_from_its_run() {
     let Some(scene) = Scene::new() else { return };
