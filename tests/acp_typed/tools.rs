@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use subagent::acp::AcpBuilder;
-use subagent::agent::{Tool, ToolSet, UsageLedger, tool_fn};
+use subagent::agent::{Tool, ToolOutput, ToolSet, UsageLedger, tool_fn};
 use subagent::delegation::{DelegationTools, SubagentTool};
 use subagent::testing::{Script, ScriptedLog, ScriptedProvider};
 use subagent::{Event, ModelUsage, Parent, Request, StopReason, Subagents};
@@ -12,6 +12,7 @@ use super::agents::{assert_completed, with_each};
 use super::answers::script;
 use super::delivery::register;
 use super::scene::{Scene, patiently};
+use crate::kept::Spans;
 
 fn set(tool: impl Tool) -> ToolSet {
     ToolSet::new().with(tool).unwrap()
@@ -175,6 +176,32 @@ async fn what_a_child_delegates_is_told_to_come_from_its_run() {
     let said = patiently(run.collect()).await.into_result().unwrap();
     assert!(said.text().starts_with("[helped]"), "{}", said.text());
     assert_eq!(*above.lock().unwrap(), Some(id));
+}
+
+#[tokio::test]
+async fn what_a_child_delegates_is_in_the_trace_of_its_run() {
+    let Some(scene) = Scene::new() else { return };
+    let (spans, _guard) = Spans::installed();
+    let _helper = scene.subagents.register("helper", ScriptedProvider::replying("helped")).unwrap();
+    let failing = tool_fn("fail", "Fails.", nothing(), async |_, _| ToolOutput::error("no"));
+    let tools = set(delegating(&scene.subagents)).with(failing).unwrap();
+    let agent = scene.register(offering(&scene, tools));
+    let run = scene.start(&agent, "call delegate {\"a\": 1}\ncall fail {\"a\": 1}").await;
+    patiently(run.settle()).await.dispose().await.unwrap();
+    let ours: Vec<_> =
+        (0..).zip(spans.paths()).filter(|(_, path)| path.starts_with("invoke_agent")).collect();
+    let paths: Vec<_> = ours.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "invoke_agent",
+            "invoke_agent > execute_tool delegate",
+            "invoke_agent > execute_tool delegate > invoke_agent",
+            "invoke_agent > execute_tool fail",
+        ]
+    );
+    assert_eq!(spans.field(ours[3].0, "error.type").as_deref(), Some("tool_error"));
+    assert_eq!(spans.open(), 0);
 }
 
 const IN_BACKGROUND: &str =
