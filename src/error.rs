@@ -16,6 +16,7 @@
 mod chain;
 mod dispose;
 mod payload;
+mod refused;
 mod register;
 mod resume;
 mod run_fault;
@@ -26,6 +27,7 @@ mod structured;
 pub use chain::chain;
 pub use dispose::DisposeError;
 pub(crate) use payload::{contain, message};
+pub use refused::Refused;
 pub use register::{NoProvider, RegisterError};
 pub use resume::ResumeError;
 pub use run_fault::RunFault;

@@ -169,7 +169,7 @@ async fn content_that_the_agent_cannot_take_is_named_and_never_dropped() {
     scene.assert_nothing_left();
 
     let run = scene.start(&blind, "say one").await.settle().await;
-    let (refused, settled) = run.resume(image()).await.unwrap_err();
+    let (refused, settled) = run.resume(image()).await.unwrap_err().into_parts();
     assert_eq!(refused.code(), "UNSUPPORTED_CONTENT");
     settled.dispose().await.unwrap();
     drop(blind);
