@@ -1,9 +1,10 @@
-#![doc = include_str!("guide/guide.md")]
-#![cfg_attr(feature = "acp", doc = "\n[acp]: crate::guide::acp")]
+#![cfg_attr(feature = "acp", doc = "[acp]: crate::guide::acp")]
 #![cfg_attr(
     not(feature = "acp"),
-    doc = "\n[acp]: https://docs.rs/subagent/latest/subagent/guide/acp/index.html"
+    doc = "[acp]: https://docs.rs/subagent/latest/subagent/guide/acp/index.html"
 )]
+#![doc = ""]
+#![doc = include_str!("guide/guide.md")]
 
 #[doc = include_str!("guide/capabilities.md")]
 pub mod capabilities {}

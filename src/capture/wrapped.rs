@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn a_reference_into_the_root_follows_it() {
         let schema = json!({"type": "array", "prefixItems": [{"type": "string"}, {"$ref": "#/prefixItems/0"}, {"$ref": "#/$defs/Item"}, {"$ref": "#anchor"}]});
-        let shown = &*WrappedSchema::of(&schema).shown().clone();
-        let moved = &shown["$defs"]["root"]["prefixItems"];
+        let wrapped = WrappedSchema::of(&schema);
+        let moved = &wrapped.shown()["$defs"]["root"]["prefixItems"];
         assert_eq!(moved[1], json!({"$ref": "#/$defs/root/prefixItems/0"}));
         assert_eq!((&moved[2]["$ref"], &moved[3]["$ref"]), (&json!("#/$defs/Item"), &json!("#anchor")));
     }

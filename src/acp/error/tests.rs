@@ -14,18 +14,18 @@ fn answer() -> AcpAgentError {
 }
 
 /// What it wrote, in all places.
-fn wrote() -> Box<AcpDiagnostics> {
-    Box::new(AcpDiagnostics {
+fn wrote() -> AcpDiagnostics {
+    AcpDiagnostics {
         ended: Some("it exited with status 1".into()),
         stderr: vec!["no key".into(), "bye".into()],
         noise: vec!["hello".into()],
         noise_lines: 3,
-    })
+    }
 }
 
 fn start_errors() -> Vec<AcpStartError> {
     let command = || "agent".to_owned();
-    let (stage, diagnostics) = (AcpStage::Initialize, wrote());
+    let (stage, diagnostics) = (AcpStage::Initialize, Box::new(wrote()));
     vec![
         AcpStartError::NoWorkingDirectory { command: command() },
         AcpStartError::WorkingDirectory {
@@ -39,7 +39,7 @@ fn start_errors() -> Vec<AcpStartError> {
         AcpStartError::Deadline {
             command: command(),
             stage,
-            limit: Duration::from_secs(60),
+            limit: Duration::from_mins(1),
             diagnostics: diagnostics.clone(),
         },
         AcpStartError::ProtocolVersion { command: command(), version: "2".into() },
@@ -115,10 +115,10 @@ fn what_is_known_of_an_agent_stands_apart_from_what_went_wrong() {
     assert_eq!(refused(Box::default()), plain);
     let known = "it exited with status 1; its last lines on stderr: no key | bye; \
                  3 of its lines on stdout are not JSON-RPC: hello";
-    assert_eq!(refused(wrote()), format!("{plain}; {known}"));
+    assert_eq!(refused(Box::new(wrote())), format!("{plain}; {known}"));
     let mut quiet = wrote();
     quiet.ended = None;
-    assert!(refused(quiet).starts_with(&format!("{plain}; its last lines on stderr: no key")));
+    assert!(refused(Box::new(quiet)).starts_with(&format!("{plain}; its last lines on stderr: no key")));
 }
 
 #[test]
