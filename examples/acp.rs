@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use subagent::acp::{Acp, EnvPolicy, PermissionDecision, PermissionPolicy, PermissionRequest};
+use subagent::error::chain;
 use subagent::tree::TreeView;
 use subagent::{Parent, Request, Subagents};
 use tokio_util::sync::CancellationToken;
@@ -45,7 +46,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let mut view = TreeView::stdout(&subagents);
     let work = async {
-        let run = program.start(request).await.map_err(|error| causes(&error))?;
+        // The causes name the command and quote what it wrote to stderr.
+        let run = program.start(request).await.map_err(|error| chain(&error))?;
         Ok::<_, Box<dyn Error>>(run.collect().await.into_result()?)
     };
     // A cancelled run still settles, with what it said so far.
@@ -68,12 +70,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("because {diagnostic}");
     }
     Ok(())
-}
-
-/// An error with its causes: here they name the command and quote what it wrote to stderr.
-fn causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// It may read and search; whatever else it asks for is refused, and it is told so.

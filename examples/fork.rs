@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A fork goes on in its own session; the parent's stays as it was.
     let before = agent.session().len();
-    let again = one.resume("And now?").await.map_err(|(error, _)| error)?.settle().await;
+    let again = one.resume("And now?").await?.settle().await;
     println!("first fork, resumed: {}", again.result()?.text());
     println!("the parent's log: {before} events before, {} after", agent.session().len());
 

@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("result: {}", settled.result()?.text());
     let (first, id) = (settled.id(), settled.run().session().header().id.clone());
     // `settled.send_message(..)` does not compile; a follow-up is a run of its own, in the same session.
-    let settled = settled.resume("Now leave").await.map_err(|(error, _)| error)?.settle().await;
+    let settled = settled.resume("Now leave").await?.settle().await;
     println!("follow-up: {}", settled.result()?.text());
     assert_eq!(settled.resumed_from(), Some(first));
     assert_eq!(settled.run().session().header().id, id);

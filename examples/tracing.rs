@@ -1,8 +1,8 @@
-//! Spans by the conventions of OpenTelemetry for generative AI: an agent that delegates, as JSON lines.
+//! Spans by the conventions of OpenTelemetry for generative AI: an agent that delegates.
 //!
 //! `cargo run --example tracing`
 //!
-//! Each line is a span that ended, with the spans around it. The layer of the `tracing-opentelemetry` crate in place of
+//! Each line is a span that ended, behind the spans around it. The layer of the `tracing-opentelemetry` crate in place of
 //! this one sends the same spans to a collector: it reads their names and states from the `otel.*` fields.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -18,7 +18,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    tracing_subscriber::fmt().json().with_span_events(FmtSpan::CLOSE).with_current_span(true).init();
+    tracing_subscriber::fmt().with_span_events(FmtSpan::CLOSE).with_target(false).without_time().init();
 
     // A child that answers, and a parent with a tool that hands its question on to one.
     let answers = ScriptedModel::new().then_always(ScriptedReply::new().text("42 files").usage(310, 4));

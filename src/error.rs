@@ -1,31 +1,22 @@
 //! Errors: one type per operation. Each says in `code()` what happened in a form that programs can rely on.
 //!
 //! The text of an error is one sentence about its own level. What lies behind it, a provider's own error for example, is
-//! its [`source`](std::error::Error::source) and not repeated in the text. To see all of it, walk the chain:
+//! its [`source`](std::error::Error::source) and not repeated in the text. [`chain`] tells all of it:
 //!
 //! ```
-//! use std::error::Error;
 //! use subagent::SteerError;
-//!
-//! fn told(error: &dyn Error) -> String {
-//!     let mut told = error.to_string();
-//!     let mut cause = error.source();
-//!     while let Some(error) = cause {
-//!         told = format!("{told}: {error}");
-//!         cause = error.source();
-//!     }
-//!     told
-//! }
+//! use subagent::error::chain;
 //!
 //! let error = SteerError::failed("the pipe is closed");
 //! assert_eq!(error.code(), "STEER_FAILED");
 //! assert_eq!(error.to_string(), "the message could not be handed to the child");
-//! assert_eq!(told(&error), "the message could not be handed to the child: the pipe is closed");
+//! assert_eq!(chain(&error), "the message could not be handed to the child: the pipe is closed");
 //! ```
 
 mod chain;
 mod dispose;
 mod payload;
+mod refused;
 mod register;
 mod resume;
 mod run_fault;
@@ -33,9 +24,10 @@ mod start;
 mod steer;
 mod structured;
 
-pub(crate) use chain::chain;
+pub use chain::chain;
 pub use dispose::DisposeError;
 pub(crate) use payload::{contain, message};
+pub use refused::Refused;
 pub use register::{NoProvider, RegisterError};
 pub use resume::ResumeError;
 pub use run_fault::RunFault;

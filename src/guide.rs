@@ -1,3 +1,9 @@
+#![cfg_attr(feature = "acp", doc = "[acp]: crate::guide::acp")]
+#![cfg_attr(
+    not(feature = "acp"),
+    doc = "[acp]: https://docs.rs/subagent/latest/subagent/guide/acp/index.html"
+)]
+#![doc = ""]
 #![doc = include_str!("guide/guide.md")]
 
 #[doc = include_str!("guide/capabilities.md")]

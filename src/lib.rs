@@ -165,8 +165,8 @@ pub use content::{
 };
 #[doc(hidden)]
 pub use error::{
-    BoxError, DisposeError, NoProvider, RegisterError, ResumeError, RunFault, StartError, SteerError,
-    StructuredError,
+    BoxError, DisposeError, NoProvider, Refused, RegisterError, ResumeError, RunFault, StartError,
+    SteerError, StructuredError,
 };
 #[doc(hidden)]
 pub use event::{RunEnded, RunInfo, RunStarted};

@@ -5,7 +5,6 @@ use tracing::field::{Empty, display};
 
 use crate::agent::Agent;
 use crate::event::RunInfo;
-use crate::id::SessionId;
 use crate::run::Verdict;
 use crate::stop_reason::StopReason;
 use crate::usage::{ModelUsage, Tokens};
@@ -82,13 +81,13 @@ pub(crate) fn child(span: &Span, agent: &Agent) {
     if !span.is_disabled() {
         span.record("gen_ai.agent.id", display(agent.id()));
         span.record("gen_ai.request.model", agent.model().name());
-        conversation(span, &agent.session().header().id);
+        conversation(span, agent.session().header().id.as_str());
     }
 }
 
 /// Says in a run's span which session it is.
-pub(crate) fn conversation(span: &Span, session: &SessionId) {
-    span.record("gen_ai.conversation.id", display(session));
+pub(crate) fn conversation(span: &Span, session: &str) {
+    span.record("gen_ai.conversation.id", session);
 }
 
 /// Says in a run's span that no child came to be.

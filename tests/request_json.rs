@@ -13,8 +13,8 @@ use acme_agents::{Chat, GpuQuota, OneShot, Renderer};
 use serde_json::{Map, Value, json};
 use subagent::{
     Capability, CapabilitySet, ContentBlock, DepthLimit, EmbeddedResource, MismatchedCapabilities,
-    ModelChoice, OutputSchema, Persona, Plain, ProviderBlock, ProviderContent, Request, ResourceContents,
-    RunId, Schema, SnapshotError, StartError, StepLimit, Subagents, ToolFilter, Unchecked,
+    ModelChoice, OutputSchema, Persona, Plain, ProviderBlock, ProviderContent, Refused, Request,
+    ResourceContents, RunId, Schema, SnapshotError, StartError, StepLimit, Subagents, ToolFilter, Unchecked,
 };
 
 fn read(json: &str) -> Result<Request<Unchecked>, String> {
@@ -263,14 +263,14 @@ async fn an_erased_request_gets_its_types_back() {
     let erased = typed.erase();
     assert_eq!(written(&erased), before);
 
-    let Err((error, erased)) = erased.try_into_typed::<(DepthLimit, ())>() else {
+    let Err(Refused { error, value: erased }) = erased.try_into_typed::<(DepthLimit, ())>() else {
         panic!("something is left out")
     };
     assert!(
         matches!(&error, MismatchedCapabilities::LeftOut { capability } if capability == "persona"),
         "{error}"
     );
-    let Err((error, erased)) =
+    let Err(Refused { error, value: erased }) =
         erased.try_into_typed::<(StepLimit, (OutputSchema<String>, (Persona, (DepthLimit, ()))))>()
     else {
         panic!("the step limit was not asked for")
@@ -279,7 +279,7 @@ async fn an_erased_request_gets_its_types_back() {
 
     // In any order, and the request is as it was.
     let typed = erased.try_into_typed::<(DepthLimit, (Persona, (OutputSchema<String>, ())))>();
-    let typed = typed.map_err(|(error, _)| error).unwrap();
+    let typed = typed.unwrap();
     assert_eq!(written(&typed), before);
 
     let subagents = Subagents::new();
@@ -294,10 +294,11 @@ fn a_request_from_json_gets_its_types_only_with_values_that_fit() {
     let read_one = |value: &str| {
         read(&format!(r#"{{"prompt": "x", "capabilities": {{"depth-limit": {value}}}}}"#)).unwrap()
     };
-    let typed = read_one("2").try_into_typed::<(DepthLimit, ())>().map_err(|(error, _)| error).unwrap();
+    let typed = read_one("2").try_into_typed::<(DepthLimit, ())>().unwrap();
     assert_eq!(written(&typed)["capabilities"], json!({"depth-limit": 2}));
 
-    let Err((error, request)) = read_one("\"deep\"").try_into_typed::<(DepthLimit, ())>() else {
+    let Err(Refused { error, value: request }) = read_one("\"deep\"").try_into_typed::<(DepthLimit, ())>()
+    else {
         panic!("it fits")
     };
     assert!(matches!(error, MismatchedCapabilities::Malformed { capability: "depth-limit", .. }), "{error}");
@@ -321,7 +322,9 @@ impl Capability for NotGpuQuota {
 #[test]
 fn a_value_of_another_capability_of_the_same_name_is_told_apart() {
     let request = Request::new("x").with::<NotGpuQuota>("a lot".into()).erase();
-    let Err((error, _)) = request.try_into_typed::<(GpuQuota, ())>() else { panic!("a string is no quota") };
+    let Err(Refused { error, .. }) = request.try_into_typed::<(GpuQuota, ())>() else {
+        panic!("a string is no quota")
+    };
     assert!(matches!(error, MismatchedCapabilities::OtherType { capability: "acme/gpu-quota" }), "{error}");
 }
 
@@ -370,7 +373,9 @@ async fn a_value_whose_reading_panics_is_refused_like_any_other() {
     assert_eq!(error.code(), "INVALID_VALUE");
     assert!(error.source().unwrap().to_string().contains("it went off"), "{error:?}");
 
-    let Err((error, request)) = read_it().try_into_typed::<(Explosive, ())>() else { panic!("it was read") };
+    let Err(Refused { error, value: request }) = read_it().try_into_typed::<(Explosive, ())>() else {
+        panic!("it was read")
+    };
     assert!(matches!(error, MismatchedCapabilities::Malformed { .. }), "{error}");
     assert_eq!(request.with::<Explosive>(Explosive).capabilities().count(), 1);
 }

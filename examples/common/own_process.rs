@@ -37,7 +37,7 @@ pub(crate) async fn drive(subagents: &Subagents, parent: &Parent) -> Result<(), 
     let run = program.start(Request::new("Who are you?").parent(parent).agent_type("program")).await?;
     let settled = run.settle().await;
     println!("result   program: {} (I am {})", settled.result()?.text(), std::process::id());
-    let again = settled.resume("And now?").await.map_err(|(error, _)| error)?;
+    let again = settled.resume("And now?").await?;
     println!("result   program: {} (a follow-up)", again.collect().await.into_result()?.text());
     Ok(())
 }

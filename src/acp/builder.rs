@@ -218,8 +218,15 @@ impl<Steer: Presence, Output: Presence> AcpBuilder<Steer, Output> {
     ///
     /// # Errors
     ///
-    /// [`AcpBuildError`] for a limit or grace of more than a day, and for a variable that no program can be given.
+    /// [`AcpBuildError`] for a command without a name, a working directory that is not absolute, a limit or grace of
+    /// more than a day, and a variable that no program can be given.
     pub fn build(self) -> Result<Acp<Steer, Output>, AcpBuildError> {
+        if self.command.is_empty() {
+            return Err(AcpBuildError::NoCommand);
+        }
+        if let Some(directory) = self.directory.as_ref().filter(|path| !path.is_absolute()) {
+            return Err(AcpBuildError::RelativeDirectory { directory: directory.clone() });
+        }
         self.settings.check()?;
         self.environment.check()?;
         Ok(Acp::new(Launcher {

@@ -49,7 +49,7 @@ pub enum AcpStartError {
         source: io::Error,
     },
     /// The program ended, or closed its output, before its session was open.
-    #[error("the ACP agent `{command}` went away during {stage}: {diagnostics}")]
+    #[error("the ACP agent `{command}` went away during {stage}: {diagnostics}{}", first_contact(*stage))]
     #[non_exhaustive]
     Gone {
         /// The command.
@@ -60,7 +60,7 @@ pub enum AcpStartError {
         diagnostics: Box<AcpDiagnostics>,
     },
     /// The session was not open in time.
-    #[error("the ACP agent `{command}` did not finish {stage} within {limit:?}{}", after(diagnostics))]
+    #[error("the ACP agent `{command}` did not finish {stage} within {limit:?}{}{}", after(diagnostics), first_contact(*stage))]
     #[non_exhaustive]
     Deadline {
         /// The command.
@@ -97,7 +97,7 @@ pub enum AcpStartError {
         withheld: Vec<String>,
     },
     /// The agent answered with an error.
-    #[error("the ACP agent `{command}` refused {stage}: {answer}{}", after(diagnostics))]
+    #[error("the ACP agent `{command}` refused {stage}: {answer}{}{}", after(diagnostics), first_contact(*stage))]
     #[non_exhaustive]
     Refused {
         /// The command.
@@ -189,6 +189,18 @@ impl AcpStartError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcpBuildError {
+    /// The command has no name.
+    #[error(
+        "the command of an ACP agent is empty; name the program, by its path or as it is found on the PATH"
+    )]
+    NoCommand,
+    /// The working directory is not an absolute path.
+    #[error("the working directory {} is not absolute; what it is relative to is for the caller to say", directory.display())]
+    #[non_exhaustive]
+    RelativeDirectory {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// A variable that no program can be given.
     #[error(
         "the environment variable {name:?} cannot be set: its name must not be empty or hold `=`, \
@@ -217,6 +229,8 @@ impl AcpBuildError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::NoCommand => "NO_COMMAND",
+            Self::RelativeDirectory { .. } => "RELATIVE_DIRECTORY",
             Self::InvalidVariable { .. } => "INVALID_VARIABLE",
             Self::TimeOutOfRange { .. } => "TIME_OUT_OF_RANGE",
         }
@@ -373,6 +387,14 @@ impl fmt::Display for AcpDiagnostics {
 pub(super) fn after(diagnostics: &AcpDiagnostics) -> String {
     let known = diagnostics.to_string();
     if known.is_empty() { known } else { format!("; {known}") }
+}
+
+/// What to look at when a program does not even answer the first request.
+fn first_contact(stage: AcpStage) -> &'static str {
+    match stage {
+        AcpStage::Initialize => "; does this command speak ACP, or does it need an argument for that?",
+        _ => "",
+    }
 }
 
 fn list(words: &[String], none: &str) -> String {

@@ -66,7 +66,8 @@ impl Launcher {
             connection.close_failed().await;
             return Err(AcpStartError::NotOffered {
                 command: program.name(),
-                ability: "to be steered (`_meta.steering.supported` in its answer to `initialize`)",
+                ability: "to be steered (`_meta.steering.supported` in its answer to `initialize`); build the \
+                          provider without `AcpBuilder::steering`",
             });
         }
         let servers = match served {

@@ -254,7 +254,7 @@ fn method_to_restore(connection: &Connection) -> Result<&'static str, AcpStartEr
     } else {
         Err(AcpStartError::NotOffered {
             command: connection.command().to_owned(),
-            ability: "to open a session again (`session/resume` or `session/load`)",
+            ability: "to open a session again (`session/resume` or `session/load`); start a new run",
         })
     }
 }

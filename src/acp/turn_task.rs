@@ -2,12 +2,14 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::mcp::{Judged, Served};
 use super::session::Session;
 use crate::content::ContentBlock;
 use crate::result::Outcome;
 use crate::run::Settlement;
+use crate::trace;
 use crate::update::Update;
 use crate::usage::Usage;
 
@@ -29,11 +31,13 @@ impl TurnTask {
         let stop = settlement.cancellation().token().child_token();
         let over = CancellationToken::new();
         let (cancel, ended) = (stop.clone(), over.clone().drop_guard());
-        let task = tokio::spawn(async move {
+        let span = settlement.span();
+        trace::conversation(&span, session.id());
+        let turn = async move {
             drive(&session, served.as_deref(), content, &cancel, settlement).await;
             drop(ended);
-        });
-        Self { task, stop, over }
+        };
+        Self { task: tokio::spawn(turn.instrument(span)), stop, over }
     }
 
     /// Cancels the turn.

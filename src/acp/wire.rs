@@ -94,17 +94,21 @@ pub(super) fn stop_reason(answer: &Value) -> (StopReason, Option<String>) {
     let Some(word) = answer["stopReason"].as_str() else {
         return (StopReason::Error, Some("the agent gave no stop reason".to_owned()));
     };
-    let reason = match word {
-        "end_turn" => StopReason::Completed,
-        "max_tokens" => StopReason::MaxTokens,
-        "max_turn_requests" => StopReason::TurnLimit,
-        "refusal" => StopReason::Refusal,
-        "cancelled" => StopReason::Aborted,
+    let (reason, said) = match word {
+        "end_turn" => return (StopReason::Completed, None),
+        "cancelled" => return (StopReason::Aborted, None),
+        "max_tokens" => {
+            (StopReason::MaxTokens, "the agent says that its model reached the limit of output tokens")
+        }
+        "max_turn_requests" => {
+            (StopReason::TurnLimit, "the agent says that it reached its limit of model calls in one turn")
+        }
+        "refusal" => (StopReason::Refusal, "the agent says that it refuses to go on"),
         _ => {
             return (StopReason::Error, Some(format!("the agent gave the unknown stop reason {word:?}")));
         }
     };
-    (reason, None)
+    (reason, Some(said.to_owned()))
 }
 
 /// The tokens of a turn, where the agent tells them.

@@ -139,7 +139,20 @@ impl AgentBuilder {
         self
     }
 
-    /// The session that the agent goes on with; by default a new top-level one.
+    /// The session that the agent goes on with; by default a new top-level one. Its header says where the agent
+    /// works, and so do the children of the agent that are told nothing else; the default's says nothing of it:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use subagent::SessionId;
+    /// use subagent::agent::{Agent, SessionHeader, SessionWriter};
+    /// # let model = Arc::new(subagent::testing::ScriptedModel::new());
+    ///
+    /// let header = SessionHeader::new(SessionId::new()).with_working_dir("/work/project");
+    /// let agent = Agent::builder(model).session(SessionWriter::new(header)).build();
+    /// # let directory = agent.session().header().working_dir.as_deref();
+    /// # assert_eq!(directory, Some(std::path::Path::new("/work/project")));
+    /// ```
     pub fn session(mut self, session: SessionWriter) -> Self {
         self.session = Some(session);
         self

@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use super::activity::Activity;
 use super::agent_loop::{contained, cut};
@@ -18,6 +19,7 @@ use crate::id::SessionId;
 use crate::parent::Parent;
 use crate::request::StartRequest;
 use crate::sync::lock;
+use crate::trace;
 use crate::usage::Usage;
 
 /// A child in another program, as the tools of this program see it that it calls: an agent at its own depth, bound by
@@ -32,6 +34,8 @@ pub(crate) struct OutsideAgent {
     above: Option<UsageLedger>,
     /// That of the turn.
     usage: Mutex<UsageLedger>,
+    /// That of the run whose turn it is.
+    span: Mutex<Span>,
 }
 
 impl OutsideAgent {
@@ -57,7 +61,7 @@ impl OutsideAgent {
             .tools(tools)
             .build();
         let activity = place.activity().cloned();
-        Self { agent, has_model, activity, above, usage: Mutex::default() }
+        Self { agent, has_model, activity, above, usage: Mutex::default(), span: Mutex::new(Span::none()) }
     }
 
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
@@ -68,8 +72,9 @@ impl OutsideAgent {
         self.agent.tools.contains(tool)
     }
 
-    /// A turn begins: its usage is counted anew.
+    /// A turn begins, in the current span: its usage is counted anew.
     pub(crate) fn begin_turn(&self) {
+        *lock(&self.span) = Span::current();
         let usage = self.above.as_ref().map_or_else(UsageLedger::new, UsageLedger::child_of);
         *lock(&self.usage) = usage;
         self.agent.delegations().shared().begin_turn();
@@ -78,6 +83,8 @@ impl OutsideAgent {
     /// The turn has ended, and with it what its calls left at work in the background; it is told in `diagnostic`.
     pub(crate) async fn end_turn(&self, was_cancelled: bool, diagnostic: &mut Option<String>) {
         delegation::end_with_run(self.agent.delegations().shared(), was_cancelled, diagnostic).await;
+        // The run's span ends with the run, and this outlives it.
+        *lock(&self.span) = Span::none();
     }
 
     /// Returns when nothing of what was left in the background is there any more.
@@ -104,8 +111,10 @@ impl OutsideAgent {
         let limits = Limits::default();
         let mut caller = self.agent.as_caller(cancellation.clone(), lock(&self.usage).clone());
         caller.has_model = self.has_model;
+        let call_id = format!("call-{}", crate::id::uuid());
+        let span = lock(&self.span).in_scope(|| trace::tool(tool, &call_id));
         let context = ToolContext {
-            call_id: format!("call-{}", crate::id::uuid()).into(),
+            call_id: call_id.into(),
             agent: caller,
             // It fires at the call's end, too.
             cancellation: cancellation.child_token(),
@@ -115,11 +124,15 @@ impl OutsideAgent {
             cancellation.cancelled().await;
             tokio::time::sleep(limits.cancel_grace).await;
         };
+        let call = contained(erased, tool, arguments, context, limits.tool_deadline).instrument(span.clone());
         let output = tokio::select! {
             biased;
-            output = contained(erased, tool, arguments, context, limits.tool_deadline) => output,
+            output = call => output,
             () = late => ToolOutput::error("The call was stopped before it ended; whether it took effect is unknown."),
         };
+        if output.is_error {
+            trace::tool_failed(&span);
+        }
         let mut output = cut(output, limits.tool_result_bytes, carried());
         // Nobody reads the answer to a call that was cancelled: what it would tell waits for the next.
         if !cancellation.is_cancelled() {

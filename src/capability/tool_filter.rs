@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{Capability, Plain};
+use crate::error::listed;
 
 /// Which of the parent's tools the child may see and use: an allow list, a deny list, or both.
 ///
@@ -72,12 +73,12 @@ impl ToolFilter {
             .filter(|name| !known.contains(&name.as_str()))
             .cloned()
             .collect();
-        let listed = || known.iter().map(ToString::to_string).collect();
+        let names = || known.iter().map(ToString::to_string).collect();
         if !unknown.is_empty() {
-            return Err(UnusableFilter::UnknownTools { unknown, known: listed() });
+            return Err(UnusableFilter::UnknownTools { unknown, known: names() });
         }
         if !known.iter().any(|name| self.permits(name)) {
-            return Err(UnusableFilter::NothingAllowed { known: listed() });
+            return Err(UnusableFilter::NothingAllowed { known: names() });
         }
         Ok(())
     }
@@ -99,7 +100,7 @@ impl Capability for ToolFilter {
 #[non_exhaustive]
 pub enum UnusableFilter {
     /// The filter names tools that do not exist.
-    #[error("the tool filter names unknown tools ({}); the known ones are: {}", unknown.join(", "), known.join(", "))]
+    #[error("the tool filter names unknown tools ({}); the known ones are: {}", unknown.join(", "), listed(known))]
     UnknownTools {
         /// The names that fit no tool.
         unknown: Vec<String>,
@@ -107,7 +108,7 @@ pub enum UnusableFilter {
         known: Vec<String>,
     },
     /// The filter leaves no tool.
-    #[error("the tool filter allows no tool; name at least one of: {}", known.join(", "))]
+    #[error("the tool filter allows no tool; name at least one of: {}", listed(known))]
     NothingAllowed {
         /// The tools that there are.
         known: Vec<String>,

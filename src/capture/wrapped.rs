@@ -60,11 +60,19 @@ impl WrappedSchema {
 fn refers_to_root(schema: &Value) -> bool {
     match schema {
         Value::Object(object) => {
-            object.get("$ref").and_then(Value::as_str) == Some("#") || object.values().any(refers_to_root)
+            object.get("$ref").is_some_and(|target| place_in_root(target).is_some())
+                || object.values().any(refers_to_root)
         }
         Value::Array(items) => items.iter().any(refers_to_root),
         _ => false,
     }
+}
+
+/// Where in the root a reference points, as what follows `#`; `None` for one that the root's move leaves as it is.
+fn place_in_root(target: &Value) -> Option<&str> {
+    let place = target.as_str()?.strip_prefix('#')?;
+    let first = place.strip_prefix('/').map(|place| place.split('/').next().unwrap_or_default());
+    (place.is_empty() || first.is_some_and(|first| !DEFINITIONS.contains(&first))).then_some(place)
 }
 
 /// Makes what was the root a definition, and points its references there.
@@ -89,10 +97,9 @@ fn point(schema: &mut Value, target: &str) {
     match schema {
         Value::Object(object) => {
             for (key, value) in object {
-                if key == "$ref" && value == "#" {
-                    *value = target.into();
-                } else {
-                    point(value, target);
+                match place_in_root(value).filter(|_| key == "$ref") {
+                    Some(place) => *value = format!("{target}{place}").into(),
+                    None => point(value, target),
                 }
             }
         }
@@ -129,6 +136,15 @@ mod tests {
         );
         assert_eq!(wrapped.unwrap(json!({"result": ["a"]})), Ok(json!(["a"])));
         assert!(wrapped.unwrap(json!(["a"])).unwrap_err().contains("result: missing"));
+    }
+
+    #[test]
+    fn a_reference_into_the_root_follows_it() {
+        let schema = json!({"type": "array", "prefixItems": [{"type": "string"}, {"$ref": "#/prefixItems/0"}, {"$ref": "#/$defs/Item"}, {"$ref": "#anchor"}]});
+        let wrapped = WrappedSchema::of(&schema);
+        let moved = &wrapped.shown()["$defs"]["root"]["prefixItems"];
+        assert_eq!(moved[1], json!({"$ref": "#/$defs/root/prefixItems/0"}));
+        assert_eq!((&moved[2]["$ref"], &moved[3]["$ref"]), (&json!("#/$defs/Item"), &json!("#anchor")));
     }
 
     #[test]

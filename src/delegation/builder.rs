@@ -32,6 +32,7 @@ impl<P: Provider> SubagentToolBuilder<ProviderHandle<P>> {
 
     /// Says what every child is started with beside its prompt: kind of agent, child options, limits. The request for
     /// a capability that the provider lacks does not compile. Parent, run id and cancellation come from the call.
+    /// Called again, it replaces what was said before.
     pub fn child<C>(self, configure: impl Fn(Request) -> Request<C> + Send + Sync + 'static) -> Self
     where
         C: CapabilitySet + SatisfiedBy<P>,
@@ -51,7 +52,8 @@ impl SubagentToolBuilder<ByProviderName> {
     }
 
     /// Says what every child is started with beside its prompt: kind of agent, child options, limits. A capability
-    /// that the provider lacks fails the start. Parent, run id and cancellation come from the call.
+    /// that the provider lacks fails the start. Parent, run id and cancellation come from the call. Called again, it
+    /// replaces what was said before.
     pub fn child<C: CapabilitySet>(
         self,
         configure: impl Fn(Request) -> Request<C> + Send + Sync + 'static,

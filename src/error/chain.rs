@@ -2,9 +2,12 @@ use std::error::Error;
 
 use super::contain;
 
-/// An error with its causes, on one line. How a foreign one prints itself, and what it names as its cause, is foreign
-/// code: a panic in it ends the text.
-pub(crate) fn chain(error: &dyn Error) -> String {
+/// An error with its causes, as one text: each after a colon.
+///
+/// How a foreign error prints itself, and what it names as its cause, is foreign code: a panic in it ends the text,
+/// which then says so.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
     let mut text = String::new();
     let written = contain(|| {
         text.push_str(&error.to_string());

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use crate::error::listed;
+
 /// An in-process child cannot be set up; the cause of a [`StartError::Failed`](crate::StartError::Failed).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -41,8 +43,4 @@ impl ChildSetupError {
             Self::UncheckedSchema => "UNCHECKED_SCHEMA",
         }
     }
-}
-
-fn listed(names: &[Arc<str>]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -11,6 +11,7 @@ use crate::capability::{
     ToolFilter, Unchecked,
 };
 use crate::content::ContentBlock;
+use crate::error::Refused;
 use crate::id::RunId;
 
 const BUILT_IN: [&str; 7] = [
@@ -33,14 +34,16 @@ impl Request<Unchecked> {
     ///
     /// let json = r#"{"prompt": "Count the words", "capabilities": {"depth-limit": 2}}"#;
     /// let request: Request<Unchecked> = serde_json::from_str(json)?;
-    /// let typed: Request<(DepthLimit, ())> = request.try_into_typed().map_err(|(error, _)| error)?;
+    /// let typed: Request<(DepthLimit, ())> = request.try_into_typed()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`MismatchedCapabilities`], with the request, when the two differ or a value is not of its capability's type.
-    pub fn try_into_typed<C: CapabilitySet>(self) -> Result<Request<C>, (MismatchedCapabilities, Self)> {
+    /// [`MismatchedCapabilities`], in a [`Refused`] with the request, when the two differ or a value is not of its capability's type.
+    pub fn try_into_typed<C: CapabilitySet>(
+        self,
+    ) -> Result<Request<C>, Refused<MismatchedCapabilities, Self>> {
         let left_out = self.body.values.names().find(|name| !names_of::<C>().any(|listed| listed == *name));
         let checked = match left_out {
             Some(capability) => Err(MismatchedCapabilities::LeftOut { capability: capability.to_owned() }),
@@ -48,7 +51,7 @@ impl Request<Unchecked> {
         };
         match checked {
             Ok(()) => Ok(Request::from_body(self.body)),
-            Err(error) => Err((error, self)),
+            Err(error) => Err(Refused { error, value: self }),
         }
     }
 }

@@ -12,7 +12,7 @@ use tracing::Instrument;
 use super::start::{AbandonOnDrop, first_uncarried, watch, within_grace};
 use super::{CancelCause, FollowUp, Live, Present, Resumable, Run, RunCell, Settled, timer};
 use crate::agent::is_empty_message;
-use crate::error::{ResumeError, message};
+use crate::error::{Refused, ResumeError, message};
 use crate::id::RunId;
 use crate::trace;
 
@@ -29,7 +29,7 @@ pub struct Resume<R: Run, O: 'static> {
     polled: bool,
 }
 
-type Resuming<R, O> = BoxFuture<'static, Result<Live<R, O>, (ResumeError, Settled<R, O>)>>;
+type Resuming<R, O> = BoxFuture<'static, Result<Live<R, O>, Refused<ResumeError, Settled<R, O>>>>;
 
 impl<R: Run, O: 'static> Resume<R, O> {
     /// The new run's id, known before the child works on it.
@@ -45,7 +45,7 @@ pub(super) fn resume<R: Resumable, O: 'static>(settled: Settled<R, O>, follow_up
     let resume = Box::pin(async move {
         match begin(&settled, &resumed, follow_up).await {
             Ok(()) => Ok(Live::new(settled.into_parts().0, resumed)),
-            Err(error) => Err((error, settled)),
+            Err(error) => Err(Refused { error, value: settled }),
         }
     });
     Resume { resuming: Some(resume), cell, polled: false }
@@ -105,7 +105,7 @@ async fn begin<R: Resumable, O>(
 }
 
 impl<R: Run, O: 'static> Future for Resume<R, O> {
-    type Output = Result<Live<R, O>, (ResumeError, Settled<R, O>)>;
+    type Output = Result<Live<R, O>, Refused<ResumeError, Settled<R, O>>>;
 
     #[expect(clippy::panic, reason = "polling a future after it is ready is a bug of its caller")]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -93,7 +93,7 @@ impl<R: Run, O> Settled<R, O> {
     ///
     /// # Errors
     ///
-    /// [`ResumeError`](crate::ResumeError), with the settled run as it was.
+    /// [`ResumeError`](crate::ResumeError), in a [`Refused`](crate::Refused) with the settled run as it was.
     ///
     /// # Cancel safety
     ///

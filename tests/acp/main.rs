@@ -10,9 +10,13 @@ mod cancel;
 mod ending;
 mod environment;
 mod framing;
+#[expect(dead_code, reason = "the tests of spans use all of it")]
+#[path = "../spans/kept.rs"]
+mod kept;
 mod permissions;
 mod resume;
 mod scene;
+mod spans;
 mod start;
 mod steering;
 mod turns;

@@ -40,7 +40,7 @@ async fn where_nothing_can_be_opened_again_the_run_stays_settled_and_no_process_
     let Some(scene) = Scene::new() else { return };
     let agent = scene.register(scene.agent(&[]));
     let died = scene.start(&agent, "say x\nexit 1").await.settle().await;
-    let (error, settled) = patiently(died.resume("say back")).await.unwrap_err();
+    let (error, settled) = patiently(died.resume("say back")).await.unwrap_err().into_parts();
     assert_eq!(error.code(), "RESUME_FAILED");
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(source.contains("session/resume"), "{source}");
@@ -54,7 +54,7 @@ async fn an_agent_that_accepts_a_session_it_does_not_know_is_not_trusted() {
     let Some(scene) = Scene::new() else { return };
     let agent = scene.register(scene.agent(&["able=resume,list", "unlisted"]));
     let died = scene.start(&agent, "say x\nexit 1").await.settle().await;
-    let (error, settled) = patiently(died.resume("say back")).await.unwrap_err();
+    let (error, settled) = patiently(died.resume("say back")).await.unwrap_err().into_parts();
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("does not know"));
     patiently(settled.dispose()).await.unwrap();
 }
@@ -98,7 +98,7 @@ async fn a_follow_up_that_is_cancelled_while_the_session_opens_again_leaves_no_p
     };
     let resuming = died.resume(FollowUp::new("say back").cancellation(token.clone()));
     let (resumed, ()) = patiently(async { tokio::join!(resuming, cancel) }).await;
-    let (error, settled) = resumed.unwrap_err();
+    let (error, settled) = resumed.unwrap_err().into_parts();
     assert_eq!(error.code(), "CANCELLED");
     scene.gone().await;
     patiently(settled.dispose()).await.unwrap();

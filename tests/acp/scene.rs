@@ -262,10 +262,15 @@ pub(crate) async fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     .await
 }
 
-/// This test's own binary, run again for one test, in a process of its own.
+/// This test's own binary, run again for one test, in a process of its own. It is killed when it is dropped. Signals
+/// do to it what they do by default: this process may have been started with some ignored, by `nohup` for example.
 pub(crate) fn rerun(test: &str, scene: &Scene) -> tokio::process::Command {
-    let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture"]).env("SUBAGENT_TEST_RERUN", &scene.directory);
+    let mut command = tokio::process::Command::new("env");
+    command.arg("--default-signal").arg(std::env::current_exe().unwrap());
+    command
+        .args([test, "--exact", "--nocapture"])
+        .env("SUBAGENT_TEST_RERUN", &scene.directory)
+        .kill_on_drop(true);
     command
 }
 

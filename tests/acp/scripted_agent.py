@@ -44,6 +44,7 @@ steering               advertise steering; a message joins the turn, which says 
 steering=OUTCOME       the same, but messages are answered with that outcome
 stale                  answer the prompt after a cancelled one at once, with nothing
 log=FILE               append every line that is read to FILE
+script=SCRIPT          follow this one, whatever the prompt says
 """
 
 options = {}
@@ -155,6 +156,7 @@ class Turn:
             return respond(self.request, {"stopReason": "end_turn"})
         text = "".join(block.get("text", "") for block in self.request["params"]["prompt"]
                        if not block.get("text", "").startswith(INSTRUCTIONS))
+        text = options.get("script", text)
         if text.startswith(REMINDER):
             text = "\n".join(reminded)
         for line in text.split("\n"):

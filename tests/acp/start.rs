@@ -43,14 +43,19 @@ async fn a_command_that_does_not_exist_is_an_error_that_names_it() {
 async fn a_working_directory_that_cannot_be_used_is_refused_before_anything_is_spawned() {
     let Some(scene) = Scene::new() else { return };
     std::fs::write(scene.path("file"), "").unwrap();
-    for (directory, reason) in [
-        ("relative".into(), "absolute"),
-        (std::path::PathBuf::new(), "absolute"),
-        (scene.path("missing"), "exist"),
-        (scene.path("file"), "directory"),
-    ] {
+    for (directory, reason) in [(scene.path("missing"), "exist"), (scene.path("file"), "directory")] {
         let error = scene.refused(scene.agent(&[]).working_dir(directory)).await;
         assert!(error.to_string().contains(reason), "{error}");
+    }
+    // A parent's directory is known only at the start.
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acp/scripted_agent.py");
+    let anywhere = scene.register(Acp::builder("python3").argument(script));
+    for directory in ["relative", ""] {
+        let parent = Parent::new("main", "1").with_working_dir(directory);
+        let refused = scene.try_start(&anywhere, Request::new("cwd").parent(&parent)).await;
+        let error = acp_error(refused.unwrap_err());
+        assert_eq!(error.code(), "WORKING_DIRECTORY");
+        assert!(error.to_string().contains("absolute"), "{error}");
     }
     assert_eq!(scene.started(), 0);
 }
@@ -164,7 +169,7 @@ async fn content_that_the_agent_cannot_take_is_named_and_never_dropped() {
     scene.assert_nothing_left();
 
     let run = scene.start(&blind, "say one").await.settle().await;
-    let (refused, settled) = run.resume(image()).await.unwrap_err();
+    let (refused, settled) = run.resume(image()).await.unwrap_err().into_parts();
     assert_eq!(refused.code(), "UNSUPPORTED_CONTENT");
     settled.dispose().await.unwrap();
     drop(blind);
@@ -182,6 +187,14 @@ async fn limits_that_no_timer_should_be_given_are_refused_when_it_is_built() {
     assert!(built.unwrap_err().to_string().contains("the grace after stdin ends"));
     let built = Acp::builder("agent").variable("A=B", "secret").build();
     assert_eq!(built.unwrap_err().code(), "INVALID_VARIABLE");
+}
+
+#[test]
+fn a_command_without_a_name_and_a_relative_directory_are_refused_when_it_is_built() {
+    assert_eq!(Acp::builder("").build().unwrap_err().code(), "NO_COMMAND");
+    let error = Acp::builder("agent").working_dir("project").build().unwrap_err();
+    assert_eq!(error.code(), "RELATIVE_DIRECTORY");
+    assert!(error.to_string().contains("project is not absolute"), "{error}");
 }
 
 #[tokio::test]

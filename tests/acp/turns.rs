@@ -18,17 +18,18 @@ async fn text_is_the_output_and_nothing_else_is() {
 async fn stop_reasons_are_those_of_the_seam_and_an_unknown_one_is_an_error_with_its_word() {
     let Some(scene) = Scene::new() else { return };
     let agent = scene.register(scene.agent(&[]));
-    for (word, stop, text) in [
-        ("end_turn", StopReason::Completed, "x"),
-        ("max_tokens", StopReason::MaxTokens, "half"),
-        ("max_turn_requests", StopReason::TurnLimit, "x"),
-        ("refusal", StopReason::Refusal, ""),
-        ("cancelled", StopReason::Aborted, "x"),
-        ("out_of_cheese", StopReason::Error, "x"),
+    for (word, stop, text, why) in [
+        ("end_turn", StopReason::Completed, "x", ""),
+        ("max_tokens", StopReason::MaxTokens, "half", "output tokens"),
+        ("max_turn_requests", StopReason::TurnLimit, "x", "model calls"),
+        ("refusal", StopReason::Refusal, "", "refuses"),
+        ("cancelled", StopReason::Aborted, "x", ""),
+        ("out_of_cheese", StopReason::Error, "x", "out_of_cheese"),
     ] {
         let said = scene.result(&agent, &format!("say {text}\nstop {word}")).await;
         assert_eq!(ended(&said), (&stop, text.into()), "{word}");
-        assert_eq!(said.diagnostic().is_some_and(|text| text.contains(word)), stop == StopReason::Error);
+        let diagnostic = said.diagnostic().unwrap_or_default();
+        assert!(diagnostic.contains(why) && diagnostic.is_empty() == why.is_empty(), "{word}: {diagnostic}");
     }
 }
 

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -48,15 +49,28 @@ impl RealAgent {
         Some(Self { name, model, port, scene })
     }
 
+    /// How it is started, the program first.
+    pub(crate) fn command(&self) -> [OsString; 8] {
+        let (agent, home) = (script("agent").into(), self.path("home").into());
+        [
+            "/bin/sh".into(),
+            "-c".into(),
+            TOLD.into(),
+            agent,
+            "run".into(),
+            self.name.into(),
+            self.port.clone().into(),
+            home,
+        ]
+    }
+
     pub(crate) fn builder(&self) -> AcpBuilder {
         // Codex does not end when its stdin does: there is nothing to wait for.
         let grace = if self.name == "codex" { SOON } else { Duration::from_secs(6) };
-        Acp::builder("/bin/sh")
+        let [command, arguments @ ..] = self.command();
+        Acp::builder(command)
             .stdin_end_grace(grace)
-            .arguments(["-c", TOLD])
-            .argument(script("agent"))
-            .arguments(["run", self.name, &self.port])
-            .argument(self.path("home"))
+            .arguments(arguments)
             .variable("SUBAGENT_TEST_SCENE", &self.directory)
             .working_dir(&self.directory)
     }

@@ -126,8 +126,7 @@ async fn a_follow_up_asks_for_a_value_of_its_own() {
     let request = Request::new("deliver {\"result\": [1]}").output::<Vec<u8>>();
     let settled = patiently(patiently(provider.start(request)).await.unwrap().settle()).await;
     assert_eq!(settled.structured().unwrap(), [1]);
-    let again =
-        patiently(settled.resume("deliver {\"result\": [2]}")).await.map_err(|(error, _)| error).unwrap();
+    let again = patiently(settled.resume("deliver {\"result\": [2]}")).await.unwrap();
     let result = patiently(again.collect()).await.into_result().unwrap();
     assert_eq!(result.structured().unwrap(), [2]);
 }

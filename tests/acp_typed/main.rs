@@ -9,6 +9,13 @@
 mod agents;
 mod answers;
 mod delivery;
+#[path = "../mcp/example.rs"]
+mod example;
+mod examples;
+#[expect(dead_code, reason = "the tests of spans use all of it")]
+#[path = "../spans/kept.rs"]
+mod kept;
+mod mid_capture;
 mod real_agents;
 #[expect(dead_code, reason = "the tests with a scripted agent use all of it")]
 #[path = "../acp/scene.rs"]

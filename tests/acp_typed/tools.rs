@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use subagent::acp::AcpBuilder;
-use subagent::agent::{Tool, ToolSet, UsageLedger, tool_fn};
+use subagent::agent::{Tool, ToolOutput, ToolSet, UsageLedger, tool_fn};
 use subagent::delegation::{DelegationTools, SubagentTool};
 use subagent::testing::{Script, ScriptedLog, ScriptedProvider};
 use subagent::{Event, ModelUsage, Parent, Request, StopReason, Subagents};
@@ -12,6 +12,7 @@ use super::agents::{assert_completed, with_each};
 use super::answers::script;
 use super::delivery::register;
 use super::scene::{Scene, patiently};
+use crate::kept::Spans;
 
 fn set(tool: impl Tool) -> ToolSet {
     ToolSet::new().with(tool).unwrap()
@@ -118,6 +119,45 @@ async fn a_child_delegates_no_deeper_than_its_parents_cap() {
     }
 }
 
+/// A call of a [`SubagentTool`].
+const DELEGATING: &str = r#"call subagent {"description": "a", "prompt": "b"}"#;
+
+#[tokio::test]
+async fn a_child_delegates_with_a_subagent_tool_no_deeper_than_its_parents_cap() {
+    let Some(scene) = Scene::new() else { return };
+    let helper = ScriptedProvider::replying("helped");
+    let started = helper.log();
+    let helper = scene.subagents.register("helper", helper).unwrap();
+    let agent = scene.register(offering(&scene, set(SubagentTool::builder(&helper).build())));
+    for (cap, answer) in [(2, "\nhelped\n"), (1, "the child would be at depth 2, and the limit is 1")] {
+        let parent = Parent::new("agent", "session").with_max_depth(cap);
+        let run = scene.try_start(&agent, Request::new(DELEGATING).parent(&parent)).await.unwrap();
+        let said = patiently(run.collect()).await.into_result().unwrap();
+        assert!(said.text().contains(answer), "{}", said.text());
+        assert_eq!(said.text().starts_with("[ERROR "), cap == 1, "{}", said.text());
+        assert_eq!((started.disposals(), started.live_children()), (1, 0), "refused before there is a child");
+    }
+}
+
+#[tokio::test]
+async fn agents_written_by_others_delegate_no_deeper_than_their_parents_cap() {
+    with_each(async |agent| {
+        let helper = agent.subagents.register("helper", ScriptedProvider::replying("helped")).unwrap();
+        let tools = set(SubagentTool::builder(&helper).name("delegate").build());
+        let provider = agent.register(agent.allowing().tools(tools));
+        for (cap, answer) in [(2, "helped"), (1, "the child would be at depth 2, and the limit is 1")] {
+            let call = json!({"tool": "delegate$", "args": {"description": "a", "prompt": "b"}});
+            let prompt = script(&json!([call, {"text": "That was it."}]));
+            let parent = Parent::new("agent", "session").with_max_depth(cap);
+            let run = agent.try_start(&provider, Request::new(prompt).parent(&parent)).await.unwrap();
+            let said = patiently(run.collect()).await.into_result().unwrap();
+            assert_completed(agent, &said, "That was it.");
+            crate::model_was_told(agent, answer);
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn what_a_child_delegates_is_told_to_come_from_its_run() {
     let Some(scene) = Scene::new() else { return };
@@ -137,6 +177,32 @@ async fn what_a_child_delegates_is_told_to_come_from_its_run() {
     let said = patiently(run.collect()).await.into_result().unwrap();
     assert!(said.text().starts_with("[helped]"), "{}", said.text());
     assert_eq!(*above.lock().unwrap(), Some(id));
+}
+
+#[tokio::test]
+async fn what_a_child_delegates_is_in_the_trace_of_its_run() {
+    let Some(scene) = Scene::new() else { return };
+    let (spans, _guard) = Spans::installed();
+    let _helper = scene.subagents.register("helper", ScriptedProvider::replying("helped")).unwrap();
+    let failing = tool_fn("fail", "Fails.", nothing(), async |_, _| ToolOutput::error("no"));
+    let tools = set(delegating(&scene.subagents)).with(failing).unwrap();
+    let agent = scene.register(offering(&scene, tools));
+    let run = scene.start(&agent, "call delegate {\"a\": 1}\ncall fail {\"a\": 1}").await;
+    patiently(run.settle()).await.dispose().await.unwrap();
+    let ours: Vec<_> =
+        (0..).zip(spans.paths()).filter(|(_, path)| path.starts_with("invoke_agent")).collect();
+    let paths: Vec<_> = ours.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "invoke_agent",
+            "invoke_agent > execute_tool delegate",
+            "invoke_agent > execute_tool delegate > invoke_agent",
+            "invoke_agent > execute_tool fail",
+        ]
+    );
+    assert_eq!(spans.field(ours[3].0, "error.type").as_deref(), Some("tool_error"));
+    assert_eq!(spans.open(), 0);
 }
 
 const IN_BACKGROUND: &str =

@@ -106,7 +106,7 @@ async fn a_refused_follow_up_gives_the_settled_run_back() {
         (FollowUp::new("again").cancellation(token), "CANCELLED"),
     ];
     for (follow_up, code) in refused {
-        let (error, given_back) = settled.resume(follow_up).await.unwrap_err();
+        let (error, given_back) = settled.resume(follow_up).await.unwrap_err().into_parts();
         assert_eq!(error.code(), code, "{error:?}");
         if let ResumeError::UnsupportedContent { kind, index, .. } = error {
             assert_eq!((kind, index), (ContentKind::Image, 1));
@@ -126,7 +126,8 @@ async fn an_id_that_is_live_is_refused_and_its_run_left_alone() {
     let rig = Rig::playing([Script::new().complete("first"), Script::new().hang()]);
     let settled = rig.start().await.settle().await;
     let other = rig.start().await;
-    let (error, settled) = settled.resume(FollowUp::new("again").run_id(other.id())).await.unwrap_err();
+    let (error, settled) =
+        settled.resume(FollowUp::new("again").run_id(other.id())).await.unwrap_err().into_parts();
     assert!(matches!(error, ResumeError::DuplicateRun { run_id } if run_id == other.id()), "{error:?}");
     assert_eq!(rig.subagents.control(other.id()).unwrap().id(), other.id());
     assert_eq!(other.cancellation().cause(), None);
@@ -155,9 +156,9 @@ async fn a_provider_that_fails_or_panics_leaves_the_run_as_settled_as_before() {
         }))
     }));
     let settled = provider.start(Request::new("go")).await.unwrap().settle().await;
-    let (error, settled) = settled.resume("again").await.unwrap_err();
+    let (error, settled) = settled.resume("again").await.unwrap_err().into_parts();
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the session is gone");
-    let (error, settled) = settled.resume("again").await.unwrap_err();
+    let (error, settled) = settled.resume("again").await.unwrap_err().into_parts();
     assert!(matches!(&error, ResumeError::Panicked { message } if message == "broken"), "{error:?}");
     assert_eq!(settled.result().unwrap().text(), "first");
     assert_eq!(events.started().len(), 1);
@@ -195,7 +196,7 @@ async fn a_cancel_while_the_resumption_is_pending_gives_the_settled_run_back_wit
     poll_pending(&mut resume).await;
     let begin = Instant::now();
     token.cancel();
-    let (error, settled) = resume.await.unwrap_err();
+    let (error, settled) = resume.await.unwrap_err().into_parts();
     assert!(matches!(error, ResumeError::Cancelled { cause: CancelCause::Token, .. }), "{error:?}");
     assert_eq!(begin.elapsed(), GRACE);
     assert_eq!(settled.result().unwrap().text(), "first");
@@ -232,7 +233,8 @@ async fn a_follow_up_that_is_taken_after_the_cancel_has_ended_before_the_run_is_
         }
     }));
     let settled = provider.start(Request::new("go")).await.unwrap().settle().await;
-    let (error, settled) = settled.resume(FollowUp::new("again").cancellation(token)).await.unwrap_err();
+    let (error, settled) =
+        settled.resume(FollowUp::new("again").cancellation(token)).await.unwrap_err().into_parts();
     assert!(matches!(error, ResumeError::Cancelled { .. }), "{error:?}");
     assert!(!working.load(std::sync::atomic::Ordering::SeqCst), "the child still works on the follow-up");
     assert_eq!(events.started().len(), 1);
@@ -288,7 +290,7 @@ async fn a_resumption_after_the_shutdown_is_refused() {
     let rig = then([Script::new().complete("second")]);
     let settled = rig.start().await.settle().await;
     rig.subagents.shutdown().await;
-    let (error, settled) = settled.resume("again").await.unwrap_err();
+    let (error, settled) = settled.resume("again").await.unwrap_err().into_parts();
     assert!(matches!(error, ResumeError::ShutDown), "{error:?}");
     settled.dispose().await.unwrap();
     rig.leaves_nothing().await;

@@ -229,7 +229,7 @@ fn a_start_and_a_resumption_on_no_runtime_are_refused() {
     let error = block_on(rig.started(Request::new("go"))).unwrap_err();
     assert!(matches!(error, StartError::NoRuntime), "{error:?}");
     let settled = own.block_on(async { rig.start().await.settle().await });
-    let (error, settled) = block_on(settled.resume("again")).unwrap_err();
+    let (error, settled) = block_on(settled.resume("again")).unwrap_err().into_parts();
     assert!(matches!(error, ResumeError::NoRuntime), "{error:?}");
     assert_eq!(settled.result().unwrap().text(), "done");
     drop(settled);
@@ -300,7 +300,8 @@ fn without_a_timer_a_time_limit_is_refused() {
         assert!(matches!(error, StartError::NoTimer), "{error:?}");
         assert!(rig.log.requests().is_empty());
         let settled = rig.start().await.settle().await;
-        let (error, settled) = settled.resume(FollowUp::new("again").time_limit(SECOND)).await.unwrap_err();
+        let (error, settled) =
+            settled.resume(FollowUp::new("again").time_limit(SECOND)).await.unwrap_err().into_parts();
         assert!(matches!(error, ResumeError::NoTimer), "{error:?}");
         settled.dispose().await.unwrap();
         rig.leaves_nothing().await;

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use subagent::{
     AnyProviderHandle, AnyRun, CancelCause, ContentBlock, Event, FollowUp, Live, NoOutput, Outcome,
-    ProviderHandle, Registration, Request, Resume, RunFault, RunId, Settled, Start, StopReason,
+    ProviderHandle, Refused, Registration, Request, Resume, RunFault, RunId, Settled, Start, StopReason,
     SubagentResult, Subagents, Subscription, Update,
 };
 use tokio::sync::Notify;
@@ -583,7 +583,7 @@ impl World {
                 self.reference.publish(id, &begin, end);
                 self.runs.push(OfRun { handle: Some(Handle::Live(live)), token: None });
             }
-            Err((error, settled)) => {
+            Err(Refused { error, value: settled }) => {
                 prop_assert_eq!(Err(error.code()), expected);
                 self.runs[run].handle = Some(Handle::Settled(settled));
             }

@@ -15,8 +15,8 @@ use subagent::agent::{Message, Model, ModelError, ModelEvent, ModelRequest, Mode
 use subagent::testing::{ScriptedModel, ScriptedProvider, ScriptedReply};
 use subagent::{
     BoxError, Capability, ContentBlock, DisposeError, Fork, Outcome, Parent, ParentLog, Plain, Provider,
-    ProviderBlock, ProviderContent, Request, ResumeError, Run, Settlement, SnapshotError, Spawn, StartError,
-    StartRequest, SteerError, Subagents, Unchecked, Update,
+    ProviderBlock, ProviderContent, Refused, Request, ResumeError, Run, Settlement, SnapshotError, Spawn,
+    StartError, StartRequest, SteerError, Subagents, Unchecked, Update,
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -280,7 +280,7 @@ async fn live_through<P: Provider>(
         Leaving::Drop => drop(run),
         Leaving::DropSettled => match run.settle().await.resume("again").await {
             Ok(again) => drop(again.settle().await),
-            Err((_error, settled)) => drop(settled),
+            Err(Refused { value: settled, .. }) => drop(settled),
         },
         Leaving::CancelAndCollect => {
             run.cancel("enough");
@@ -363,7 +363,7 @@ async fn a_capability_value_that_cannot_be_read_or_written_is_an_error() {
 
     let json = json!({"prompt": "work", "capabilities": {"acme/brittle": 1}});
     let request: Request<Unchecked> = serde_json::from_value(json).unwrap();
-    let (error, request) = request.try_into_typed::<(Brittle, ())>().map(drop).unwrap_err();
+    let (error, request) = request.try_into_typed::<(Brittle, ())>().map(drop).unwrap_err().into_parts();
     assert_eq!(error.code(), "INVALID_VALUE");
     let error = subagents.start("clumsy", request).await.map(drop).unwrap_err();
     assert_eq!(error.code(), "INVALID_VALUE", "{error}");

@@ -92,7 +92,7 @@ async fn everything_that_goes_wrong() -> Seen {
             .map(|error| format!("{error} {error:?}")),
     );
     seen.extend(
-        request.try_into_typed::<()>().map(drop).map_err(|(error, _)| format!("{error} {error:?}")).err(),
+        request.try_into_typed::<()>().map(drop).map_err(|refused| format!("{refused} {refused:?}")).err(),
     );
     subagents.shutdown().await;
     seen.append(&mut events.lock().unwrap());

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod calls;
+mod example;
 mod process;
 mod sdk;

@@ -1,6 +1,5 @@
 //! The example server, over stdio.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use rmcp::ServiceExt;
@@ -9,34 +8,11 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::calls::said;
-
-/// The example's program. `cargo test` builds it with the tests; where one test alone was asked for, it is built here.
-pub(crate) fn example() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let path = tests.ancestors().nth(2).unwrap().join("examples/mcp_server");
-    if !path.exists() {
-        let built = std::process::Command::new(env!("CARGO"))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .args([
-                "build",
-                "--quiet",
-                "--package",
-                "subagent",
-                "--features",
-                "rmcp",
-                "--example",
-                "mcp_server",
-            ])
-            .status()
-            .unwrap();
-        assert!(built.success(), "the example does not build");
-    }
-    path
-}
+use crate::example::example;
 
 #[tokio::test]
 async fn a_client_delegates_over_stdio() {
-    let mut server = Command::new(example())
+    let mut server = Command::new(example("mcp_server", "rmcp"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

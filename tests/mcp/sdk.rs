@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::process::example;
+use crate::example::example;
 
 /// Where `tests/mcp/sdk/install` puts the client; an error says what is missing.
 fn installed() -> Result<PathBuf, String> {
@@ -38,7 +38,7 @@ async fn the_official_client_delegates_over_stdio() {
         .unwrap();
     let client = Command::new("node")
         .arg(place.join("client.mjs"))
-        .arg(example())
+        .arg(example("mcp_server", "rmcp"))
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();

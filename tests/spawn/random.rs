@@ -183,7 +183,7 @@ impl World {
         own += written(&settled);
         if node.warm {
             runs += 1;
-            let resumed = settled.resume(task).await.map_err(|(error, _)| error).unwrap();
+            let resumed = settled.resume(task).await.unwrap();
             settled = self::settled(resumed, &node, true).await;
             own += written(&settled);
         }

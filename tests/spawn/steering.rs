@@ -185,7 +185,7 @@ async fn a_follow_up_that_is_refused_leaves_the_run_as_it_was() {
     let (events, _subscription) = recorded(&subagents);
     let settled = spawn.start(Request::new("go")).await.unwrap().settle().await;
     let image = ContentBlock::image("aGk=", "image/png");
-    let (error, settled) = settled.resume(image).await.unwrap_err();
+    let (error, settled) = settled.resume(image).await.unwrap_err().into_parts();
     assert!(matches!(error, ResumeError::UnsupportedContent { .. }), "{error:?}");
     assert_eq!((settled.result().unwrap().text(), events.lock().unwrap().len()), ("one".into(), 2));
     let settled = settled.resume("more").await.unwrap().settle().await;

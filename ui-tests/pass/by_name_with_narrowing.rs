@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run = run.into_steerable().expect("a `ChatRun` can be steered");
     let run = run.into_resumable().expect("a `ChatRun` can be resumed");
     run.send_message("two").await?;
-    let run = run.settle().await.resume("three").await.map_err(|(error, _)| error)?;
+    let run = run.settle().await.resume("three").await?;
     let run = run.downcast::<ChatRun>().expect("it is a `ChatRun`");
     run.send_message("four").await?;
     assert_eq!(run.collect().await.into_result()?.text(), "[depth 2] one, two, three, four");

@@ -34,7 +34,7 @@ async fn forked(fork: &ProviderHandle<Fork>) -> Result<u32, Box<dyn std::error::
     let run = fork.start(everything()).await?;
     run.send_message("Skip empty ones").await?;
     let settled = run.settle().await;
-    let settled = settled.resume("Count again").await.map_err(|(error, _)| error)?.settle().await;
+    let settled = settled.resume("Count again").await?.settle().await;
     Ok(settled.structured()?.lines)
 }
 

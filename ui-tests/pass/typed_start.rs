@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settled = run.settle().await;
     assert_eq!(settled.structured()?, "[depth 2] [as A poet] one, two");
 
-    let again = settled.resume("three").await.map_err(|(error, _)| error)?;
+    let again = settled.resume("three").await?;
     again.send_message("four").await?;
     let answer: String = again.collect().await.into_result()?.structured()?;
     assert_eq!(answer, "[depth 2] [as A poet] one, two, three, four");

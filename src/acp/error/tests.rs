@@ -14,18 +14,18 @@ fn answer() -> AcpAgentError {
 }
 
 /// What it wrote, in all places.
-fn wrote() -> Box<AcpDiagnostics> {
-    Box::new(AcpDiagnostics {
+fn wrote() -> AcpDiagnostics {
+    AcpDiagnostics {
         ended: Some("it exited with status 1".into()),
         stderr: vec!["no key".into(), "bye".into()],
         noise: vec!["hello".into()],
         noise_lines: 3,
-    })
+    }
 }
 
 fn start_errors() -> Vec<AcpStartError> {
     let command = || "agent".to_owned();
-    let (stage, diagnostics) = (AcpStage::Initialize, wrote());
+    let (stage, diagnostics) = (AcpStage::Initialize, Box::new(wrote()));
     vec![
         AcpStartError::NoWorkingDirectory { command: command() },
         AcpStartError::WorkingDirectory {
@@ -39,7 +39,7 @@ fn start_errors() -> Vec<AcpStartError> {
         AcpStartError::Deadline {
             command: command(),
             stage,
-            limit: Duration::from_secs(60),
+            limit: Duration::from_mins(1),
             diagnostics: diagnostics.clone(),
         },
         AcpStartError::ProtocolVersion { command: command(), version: "2".into() },
@@ -67,6 +67,8 @@ fn all() -> Vec<(Box<dyn Error>, &'static str)> {
         all.push((Box::new(error), code));
     }
     for error in [
+        AcpBuildError::NoCommand,
+        AcpBuildError::RelativeDirectory { directory: "work".into() },
         AcpBuildError::InvalidVariable { name: "A=B".into() },
         AcpBuildError::TimeOutOfRange {
             what: "the start limit",
@@ -106,17 +108,28 @@ fn each_text_is_a_plain_sentence_and_leaves_its_cause_to_the_source() {
 #[test]
 fn what_is_known_of_an_agent_stands_apart_from_what_went_wrong() {
     let refused = |diagnostics| {
-        let (command, stage) = ("agent".to_owned(), AcpStage::Initialize);
+        let (command, stage) = ("agent".to_owned(), AcpStage::NewSession);
         AcpStartError::Refused { command, stage, answer: answer(), diagnostics }.to_string()
     };
-    let plain = "the ACP agent `agent` refused the handshake: internal error (-32603)";
+    let plain = "the ACP agent `agent` refused the opening of a session: internal error (-32603)";
     assert_eq!(refused(Box::default()), plain);
     let known = "it exited with status 1; its last lines on stderr: no key | bye; \
                  3 of its lines on stdout are not JSON-RPC: hello";
-    assert_eq!(refused(wrote()), format!("{plain}; {known}"));
+    assert_eq!(refused(Box::new(wrote())), format!("{plain}; {known}"));
     let mut quiet = wrote();
     quiet.ended = None;
-    assert!(refused(quiet).starts_with(&format!("{plain}; its last lines on stderr: no key")));
+    assert!(refused(Box::new(quiet)).starts_with(&format!("{plain}; its last lines on stderr: no key")));
+}
+
+#[test]
+fn a_failed_handshake_says_what_to_look_at_first() {
+    let hint = "does this command speak ACP, or does it need an argument for that?";
+    let told: Vec<_> = start_errors()
+        .iter()
+        .filter(|error| error.to_string().ends_with(hint))
+        .map(AcpStartError::code)
+        .collect();
+    assert_eq!(told, ["GONE", "DEADLINE", "REFUSED"]);
 }
 
 #[test]

@@ -59,4 +59,11 @@ impl SessionHeader {
             max_output_tokens: None,
         }
     }
+
+    /// Says where the agent works.
+    #[must_use]
+    pub fn with_working_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.working_dir = Some(path.into());
+        self
+    }
 }

@@ -98,7 +98,9 @@ pub enum ToolSetError {
     #[error("a tool needs a name that is not empty")]
     NoName,
     /// The name is taken.
-    #[error("there is a tool named `{name}` already: give this one another name")]
+    #[error(
+        "there is a tool named `{name}` already: give this one another name, or leave the other out with `only`"
+    )]
     DuplicateTool {
         /// The name.
         name: String,

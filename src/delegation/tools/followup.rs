@@ -17,7 +17,7 @@ use crate::delegation::shared::mailbox;
 use crate::delegation::subagent_tool::begin_now;
 use crate::delegation::toolset::Callable;
 use crate::erased::AnyRun;
-use crate::error::{ResumeError, chain};
+use crate::error::{Refused, ResumeError, chain};
 use crate::id::RunId;
 use crate::run::{FollowUp, Run, Settled};
 
@@ -111,7 +111,7 @@ fn resume(settled: Settled<AnyRun, NoOutput>, follow_up: FollowUp) -> Begin {
         .resume(follow_up)
         .map(|resumed| match resumed {
             Ok(live) => Ok(live.erase()),
-            Err((error, settled)) => Err(NotBegun {
+            Err(Refused { error, value: settled }) => Err(NotBegun {
                 why: chain(&error),
                 cancelled: matches!(error, ResumeError::Cancelled { .. }),
                 settled: Some(settled.map_run(Run::erase)),

@@ -9,7 +9,7 @@ use super::fixture::{Honours, Probed};
 use super::violation::{Checked, broken};
 use crate::capability::{CapabilitySet, NoOutput, SatisfiedBy, Unchecked};
 use crate::erased::AnyRun;
-use crate::error::{RunFault, StartError, chain};
+use crate::error::{Refused, RunFault, StartError, chain};
 use crate::provider::Provider;
 use crate::request::{Prompt, Request};
 use crate::result::{Outcome, SubagentResult};
@@ -139,7 +139,7 @@ async fn go_on<O: 'static>(live: Live<AnyRun, O>, honours: Honours, patience: Du
         Ok(settled) if first.is_ok() => {
             let resumed =
                 in_time(patience, "the resumption", settled.resume("Do the same once more.")).await?;
-            let live = resumed.map_err(|(error, _)| {
+            let live = resumed.map_err(|Refused { error, .. }| {
                 broken(format!("the probe's run was not resumed: {}", chain(&error)), "a settled run resumes")
             })?;
             let settled = in_time(patience, "the follow-up of the probe", live.settle()).await?;

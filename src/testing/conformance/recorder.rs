@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::violation::{Checked, broken};
+use crate::error::listed;
 use crate::event::{Event, RunEnded, RunInfo};
 use crate::id::RunId;
 use crate::sync::lock;
@@ -77,8 +78,4 @@ fn name(event: &Event) -> &'static str {
         Event::Ended(_) => "Ended",
         _ => "another",
     }
-}
-
-fn listed(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

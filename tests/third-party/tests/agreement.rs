@@ -161,7 +161,7 @@ async fn a_wrapped_run_is_steered_and_resumed_typed_and_by_name() {
 
     let run = metered.start(Request::new("one")).await.unwrap();
     run.send_message("two").await.unwrap();
-    let run = run.settle().await.resume("three").await.map_err(|(error, _)| error).unwrap();
+    let run = run.settle().await.resume("three").await.unwrap();
     run.send_message("four").await.unwrap();
     let by_type = run.collect().await.into_result().unwrap().into_outcome();
     assert_eq!(by_type.output.to_text(), "one, two, three, four");
@@ -169,7 +169,7 @@ async fn a_wrapped_run_is_steered_and_resumed_typed_and_by_name() {
     let run = subagents.start("metered", Request::new("one")).await.unwrap();
     let run = run.into_steerable().unwrap().into_resumable().unwrap();
     run.send_message("two").await.unwrap();
-    let run = run.settle().await.resume("three").await.map_err(|(error, _)| error).unwrap();
+    let run = run.settle().await.resume("three").await.unwrap();
     run.send_message("four").await.unwrap();
     assert_eq!(run.collect().await.into_result().unwrap().into_outcome(), by_type);
     assert_eq!(metered.provider().asked(), 8);
@@ -180,6 +180,6 @@ async fn what_a_wrapper_adds_stays_in_force_for_a_follow_up() {
     let subagents = Subagents::new();
     let on_gpu = subagents.register("on-gpu", OnGpu(Chat::default())).unwrap();
     let run = on_gpu.start(Request::new("one").with::<GpuQuota>(20)).await.unwrap();
-    let run = run.settle().await.resume("two").await.map_err(|(error, _)| error).unwrap();
+    let run = run.settle().await.resume("two").await.unwrap();
     assert_eq!(run.collect().await.into_result().unwrap().text(), "one, two (on a GPU, 20 s)");
 }

@@ -1,6 +1,6 @@
 use super::cancel::{aborted, dispose};
 use crate::capability::NoOutput;
-use crate::error::{ResumeError, chain};
+use crate::error::{Refused, ResumeError, chain};
 use crate::provider::Provider;
 use crate::run::{CancelCause, FollowUp, Run, Settled};
 use crate::stop_reason::StopReason;
@@ -47,7 +47,7 @@ async fn is_a_new_run<P: Provider, R: Run>(
     says(&settled, Behaviour::FollowsUp.text())?;
     let request = "conformance follow-up";
     let resumed = bench.in_time("the resumption", resume(settled, request.into())).await?;
-    let live = resumed.map_err(|(error, _)| {
+    let live = resumed.map_err(|Refused { error, .. }| {
         broken(
             format!("the run was not resumed: {}", chain(&error)),
             "a run of this type resumes once it has settled",
@@ -106,8 +106,8 @@ async fn stays_settled<P: Provider, R: Run>(
     let follow_up = FollowUp::new("never mind").cancellation(cancelled);
     let resumed = bench.in_time("the resumption", resume(settled, follow_up)).await?;
     let settled = match resumed {
-        Err((ResumeError::Cancelled { cause: CancelCause::Token, .. }, settled)) => settled,
-        Err((error, _)) => return Err(broken(chain(&error), "`ResumeError::Cancelled`")),
+        Err(Refused { error: ResumeError::Cancelled { cause: CancelCause::Token, .. }, value }) => value,
+        Err(Refused { error, .. }) => return Err(broken(chain(&error), "`ResumeError::Cancelled`")),
         Ok(live) => {
             drop(live);
             return Err(broken(
@@ -162,7 +162,7 @@ async fn leaves_nothing_when_disposed<P: Provider, R: Run>(
     resume: ResumeRun<R>,
 ) -> Checked {
     let resumed = bench.in_time("the resumption", resume(settled, "never mind".into())).await?;
-    let live = resumed.map_err(|(error, _)| broken(chain(&error), "a settled run resumes"))?;
+    let live = resumed.map_err(|Refused { error, .. }| broken(chain(&error), "a settled run resumes"))?;
     let id = live.id();
     dispose(bench, live).await?;
     bench.no_child("after a resumed run was disposed of at once")?;
